@@ -1,0 +1,23 @@
+"""What the tests of the implementation share: a virtual clock, and a store of each kind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from peeklock.impl import MemoryStore, SqliteStore, Store, VirtualClock
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "memory":
+        yield MemoryStore(clock, incarnation="t")
+        return
+    sqlite = SqliteStore(tmp_path / "queue.db", clock, incarnation="t")
+    yield sqlite
+    sqlite.close()
