@@ -1,5 +1,7 @@
 """The reference implementation: stores, a sans-IO worker, a virtual clock, and fault injection."""
 
+import logging
+
 from peeklock.impl.clock import Clock, RealClock, VirtualClock
 from peeklock.impl.context import Verdict
 from peeklock.impl.driver import Cancelled, Driver, Handler
@@ -42,6 +44,9 @@ from peeklock.impl.policy import BEFORE, HARDENED, RETRY, Policy
 from peeklock.impl.sqlite_store import SqliteStore
 from peeklock.impl.store import Completion, CompletionKind, Delivery, Row, Store, WorkItem
 from peeklock.impl.worker import Worker
+
+# What is logged goes where the program says, and nowhere if it says nothing.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "BEFORE",

@@ -26,10 +26,10 @@ class Verdict(enum.Enum):
     ABANDONED = "abandoned"
     """Given back without a verdict on the work; the answer may have been an error."""
     FAILED = "failed"
-    """An infrastructure error: the ack failed, and the item was given back."""
+    """An infrastructure error: the ack failed."""
     UNCERTAIN = "uncertain"
-    LOCK_LOST = "lock lost"
-    """The lock ran out while its renewals failed; nothing more was sent."""
+    LEFT = "left"
+    """Left to its lock without a verdict on the work."""
     DROPPED = "dropped"
     """The shutdown grace was over."""
 

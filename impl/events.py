@@ -78,7 +78,10 @@ class ShutdownRequested:
 
 @frozen
 class Dropped:
-    """The shutdown grace is over: the worker makes no further call with this token."""
+    """The worker leaves this delivery to its lock without a verdict: it makes no further call with it.
+
+    The shutdown grace was over, the lock ran out while its renewals failed, or the policy says so.
+    """
 
     worker: str
     at_ms: int

@@ -59,14 +59,14 @@ class Lease:
             self._held_until_ms = asked_ms + policy.lock_timeout_ms
             self._due_ms = asked_ms + policy.renewal_interval_ms
             return None
-        if answer.error.retryable and policy.retryable_renewal_error == "try again":
+        if answer.error.retryable and policy.after_retryable_renewal == "retry":
             self._failing = True
             self._due_ms = min(context.now_ms() + policy.renewal_retry_ms, self._held_until_ms)
             return None
         self._due_ms = None
-        if not answer.error.retryable and policy.permanent_renewal_error == "abandon":
-            return Loss.ABANDON
-        return Loss.CANCELLATION_ACK
+        retryable = answer.error.retryable
+        choice = policy.after_retryable_renewal if retryable else policy.after_permanent_renewal
+        return Loss.ABANDON if choice == "abandon" else Loss.CANCELLATION_ACK
 
     def _next_ms(self) -> int | None:
         # Renewing stops as soon as shutdown is requested: the lock outlasts the grace or it does not.
