@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,16 @@ def store(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -
     sqlite = SqliteStore(tmp_path / "queue.db", clock, incarnation="t")
     yield sqlite
     sqlite.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a SQLite store may be made."""
+    return tmp_path / "queue.db"
+
+
+@pytest.fixture
+def sqlite(path: Path, clock: VirtualClock) -> Iterator[SqliteStore]:
+    """A SQLite store at `path` that does not wait for a write lock."""
+    with closing(SqliteStore(path, clock, busy_timeout_ms=0, incarnation="t")) as store:
+        yield store

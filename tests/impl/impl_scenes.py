@@ -1,7 +1,12 @@
 """A scene: one item, a store that fails by script, workers on a virtual clock, and the story they make."""
 
-from collections.abc import Generator
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
 
+import pytest
 from peeklock.impl import (
     RETRY,
     Abandon,
@@ -11,6 +16,7 @@ from peeklock.impl import (
     Completion,
     CompletionKind,
     Counted,
+    Delivery,
     Driver,
     Dropped,
     Event,
@@ -22,6 +28,7 @@ from peeklock.impl import (
     HandlerStarted,
     Metrics,
     Ok,
+    PermanentError,
     Policy,
     Renew,
     ShutdownRequested,
@@ -33,7 +40,10 @@ from peeklock.impl import (
 )
 from peeklock.impl.faults import Script
 
+E = TypeVar("E")
+
 ITEM = WorkItem("i1", "order-1", "charge", "42")
+OTHER = WorkItem("i2", "order-2", "refund", "43")
 PAID = Completion(CompletionKind.SUCCESS, "i1", "paid")
 
 
@@ -98,6 +108,13 @@ class Scene:
         return "paid"
 
 
+def step_to(driver: Driver, kind: type[E]) -> E:
+    """Step the cycle until an effect of this kind is pending, and return that."""
+    while not isinstance(driver.pending, kind):
+        driver.step()
+    return driver.pending
+
+
 def run_all(clock: VirtualClock, *drivers: Driver) -> None:
     """Run several cycles to their ends, always the one that is ready first, in virtual time."""
     while waiting := [driver for driver in drivers if driver.verdict is None]:
@@ -150,3 +167,24 @@ def _answer(answer: Answer) -> str:
     if answer.value is None:
         return "ok"
     return f"{answer.value.token}, attempt {answer.value.attempt_count}"
+
+
+def fetched(store: Store, lock_timeout_ms: int = 1_000) -> Delivery:
+    """The delivery of a fetch that must find something."""
+    delivery = store.fetch(lock_timeout_ms)
+    assert delivery is not None
+    return delivery
+
+
+@contextmanager
+def refused(store: Store, message: str) -> Iterator[None]:
+    """The block must raise PermanentError with this message, and leave the store as it was."""
+    before = store.rows(), store.completions()
+    with pytest.raises(PermanentError, match=message):
+        yield
+    assert (store.rows(), store.completions()) == before
+
+
+def raw(path: Path | str) -> sqlite3.Connection:
+    """Somebody else's connection to a SQLite database: in autocommit mode, and it does not wait."""
+    return sqlite3.connect(path, timeout=0, isolation_level=None, uri=str(path).startswith("file:"))

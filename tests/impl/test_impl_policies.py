@@ -1,5 +1,7 @@
 """Policies as data, and what each choice makes of the same faults, over both stores."""
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene
@@ -76,7 +78,7 @@ def test_the_backoff_can_be_other_numbers() -> None:
         {"poison_ack": "twice"},
     ],
 )
-def test_a_malformed_policy_is_refused(malformed: dict[str, object]) -> None:
+def test_a_malformed_policy_is_refused(malformed: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         evolve(RETRY, **malformed)
 

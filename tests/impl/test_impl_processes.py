@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from impl_scenes import ITEM, PAID, Scene
+from impl_scenes import ITEM, PAID, Scene, step_to
 from peeklock.impl import (
     Ack,
     Completion,
@@ -111,18 +111,17 @@ def test_an_ack_outlasts_a_write_lock_that_another_process_holds(path: Path) -> 
     with closing(SqliteStore(path, clock, busy_timeout_ms=20)) as store:
         scene = Scene(store, clock)
         driver = scene.driver()
-        while not isinstance(driver.pending, Ack):
-            driver.step()
+        step_to(driver, Ack)
         holder = Child(hold_write_lock(path))
         assert holder.pipe.hear() == "held"
 
         began_ms = RealClock().now_ms()
         driver.step()
         assert RealClock().now_ms() - began_ms >= 19  # it waited for the busy timeout
-        assert driver.pending == Wait(100)
+        assert step_to(driver, Wait) == Wait(100)
+        step_to(driver, Ack)
         driver.step()
-        driver.step()
-        assert driver.pending == Wait(300)
+        assert step_to(driver, Wait) == Wait(300)
         holder.pipe.say("release")
         assert holder.pipe.hear() == "released"
         assert holder.ended() == 0
@@ -219,8 +218,7 @@ def test_a_worker_killed_between_fetch_and_ack_leaves_the_item_to_its_locks_expi
     def fetch_and_hang(pipe: Pipe) -> None:
         store = SqliteStore(path, VirtualClock())
         driver = Driver(Worker(clock, {"charge": lambda item: "paid"}), store)
-        while not isinstance(driver.pending, Ack):
-            driver.step()
+        step_to(driver, Ack)
         pipe.say("about to ack")
         pipe.hear()
 

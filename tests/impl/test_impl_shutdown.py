@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 from attrs import evolve
-from impl_scenes import ITEM, PAID, Scene
+from impl_scenes import ITEM, PAID, Scene, step_to
 from peeklock.impl import (
     RETRY,
     Ack,
@@ -22,11 +22,6 @@ from peeklock.impl import (
 from peeklock.impl.faults import RETRYABLE
 
 ACK = "ack t-1 with success of i1: paid"
-
-
-def step_to(driver: Driver, effect: type) -> None:
-    while not isinstance(driver.pending, effect):
-        driver.step()
 
 
 def test_a_grace_of_1_s_lets_attempts_begin_at_0_100_300_and_700_ms_and_not_at_1500(
@@ -228,7 +223,7 @@ def test_a_dropped_delivery_comes_back_by_its_locks_expiry(store: Store, clock: 
 
 @pytest.mark.parametrize("effect", [StartHandler, StepHandler, Ack, Wait])
 def test_a_worker_that_crashes_at_any_point_leaves_the_row_to_its_locks_expiry(
-    store: Store, clock: VirtualClock, effect: type
+    store: Store, clock: VirtualClock, effect: type[object]
 ) -> None:
     scene = Scene(store, clock, {"ack": [RETRYABLE]})
     crashing = scene.driver()

@@ -1,12 +1,12 @@
-"""The SQLite store's own duties: whose file it is, one transaction per call, which errors are retryable."""
+"""One transaction per call of the SQLite store, and which of its errors are retryable."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from impl_scenes import ITEM, PAID
+from impl_scenes import ITEM, PAID, raw
 from peeklock.impl import (
     Completion,
     CompletionKind,
@@ -17,198 +17,6 @@ from peeklock.impl import (
     VirtualClock,
     WorkItem,
 )
-from peeklock.impl.sqlite_schema import APPLICATION_ID, USER_VERSION, prepare
-
-
-def raw(path: Path | str, timeout: float = 0) -> sqlite3.Connection:
-    """A connection of somebody else, in autocommit mode."""
-    return sqlite3.connect(path, timeout=timeout, isolation_level=None, uri=str(path).startswith("file:"))
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "queue.db"
-
-
-@pytest.fixture
-def sqlite(path: Path, clock: VirtualClock) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(path, clock, busy_timeout_ms=0, incarnation="t")) as store:
-        yield store
-
-
-# whose file it is
-
-
-def test_a_new_file_gets_the_schema_its_marks_and_wal_mode(sqlite: SqliteStore, path: Path) -> None:
-    with closing(raw(path)) as db:
-        assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-        assert db.execute("PRAGMA user_version").fetchone() == (USER_VERSION,)
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-def test_an_empty_file_is_new(path: Path, clock: VirtualClock) -> None:
-    path.touch()
-
-    with closing(SqliteStore(path, clock)) as store:
-        store.enqueue(ITEM)
-
-
-def test_what_is_in_a_file_is_still_there_when_it_is_opened_again(path: Path, clock: VirtualClock) -> None:
-    with closing(SqliteStore(path, clock, incarnation="t")) as store:
-        store.enqueue(ITEM)
-        store.enqueue(WorkItem("i2", "order-2", "charge"))
-        store.fetch(1_000)
-        store.ack("t-1", PAID)
-        store.fetch(1_000)
-        before = store.rows(), store.completions()
-
-    with closing(SqliteStore(path, clock, incarnation="other")) as store:
-        assert (store.rows(), store.completions()) == before
-        store.renew("t-2", 5_000)
-        store.abandon("t-2")
-        delivery = store.fetch(1_000)
-        assert delivery is not None
-        assert (delivery.token, delivery.attempt_count) == ("t-3", 2)
-
-
-def test_two_new_databases_give_different_tokens(tmp_path: Path, clock: VirtualClock) -> None:
-    tokens = set()
-    for name in ("one.db", "two.db"):
-        with closing(SqliteStore(tmp_path / name, clock)) as store:
-            store.enqueue(ITEM)
-            delivery = store.fetch(1)
-            assert delivery is not None
-            tokens.add(delivery.token)
-
-    assert len(tokens) == 2
-
-
-def not_a_database(path: Path) -> None:
-    path.write_bytes(b"This is a text file, and longer than the header of a database. " * 40)
-
-
-def short_garbage(path: Path) -> None:
-    path.write_bytes(b"garbage")
-
-
-def damaged_header(path: Path) -> None:
-    _our_own(path)
-    path.write_bytes(b"\0" * 64 + path.read_bytes()[64:])
-
-
-def foreign_with_tables(path: Path) -> None:
-    with closing(raw(path)) as db:
-        db.execute("CREATE TABLE work (theirs TEXT)")
-
-
-def foreign_with_a_mark(path: Path) -> None:
-    with closing(raw(path)) as db:
-        db.execute("PRAGMA application_id = 7")
-
-
-def foreign_with_a_version(path: Path) -> None:
-    with closing(raw(path)) as db:
-        db.execute("PRAGMA user_version = 1")
-
-
-def later_version(path: Path) -> None:
-    _our_own(path)
-    with closing(raw(path)) as db:
-        db.execute(f"PRAGMA user_version = {USER_VERSION + 1}")
-
-
-def table_lost(path: Path) -> None:
-    _our_own(path)
-    with closing(raw(path)) as db:
-        db.execute("DROP TABLE tokens")
-
-
-def directory(path: Path) -> None:
-    path.mkdir()
-
-
-def _our_own(path: Path) -> None:
-    with closing(SqliteStore(path, VirtualClock())) as store:
-        store.enqueue(ITEM)
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (not_a_database, "file is not a database"),
-        (short_garbage, "file is not a database"),
-        (damaged_header, "file is not a database"),
-        (foreign_with_tables, r"another program \(application_id 0\)"),
-        (foreign_with_a_mark, r"another program \(application_id 7\)"),
-        (foreign_with_a_version, r"another program \(application_id 0\)"),
-        (later_version, "has schema version 2, this store needs 1"),
-        (table_lost, "is damaged: no table tokens"),
-        (directory, "unable to open database file"),
-    ],
-)
-def test_a_foreign_or_damaged_file_is_refused_by_name_and_left_as_it_is(
-    path: Path, clock: VirtualClock, make: Callable[[Path], None], reason: str
-) -> None:
-    make(path)
-    before = path.read_bytes() if path.is_file() else None
-
-    with pytest.raises(PermanentError, match=f"^open: .*{path.name}.*{reason}"):
-        SqliteStore(path, clock)
-
-    if before is not None:
-        assert path.read_bytes() == before
-    assert not Path(f"{path}-wal").exists()
-
-
-def test_a_file_in_no_folder_is_refused_by_name(tmp_path: Path, clock: VirtualClock) -> None:
-    with pytest.raises(PermanentError, match=r"^open: .*none/queue\.db: unable to open"):
-        SqliteStore(tmp_path / "none" / "queue.db", clock)
-
-
-def test_damage_that_shows_later_is_permanent_and_names_the_file(path: Path, clock: VirtualClock) -> None:
-    with closing(SqliteStore(path, clock)) as store:
-        for n in range(200):
-            store.enqueue(WorkItem(f"i{n}", "order", "charge", "x" * 200))
-    content = bytearray(path.read_bytes())
-    content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
-    path.write_bytes(content)
-
-    with closing(SqliteStore(path, clock)) as store:
-        with pytest.raises(PermanentError, match=rf"^read: .*{path.name}: database disk image is malformed"):
-            store.rows()
-        with pytest.raises(PermanentError, match=rf"^ack: .*{path.name}: database disk image is malformed"):
-            store.ack("t-1", None)
-
-
-def test_a_busy_new_file_is_retryable(path: Path, clock: VirtualClock) -> None:
-    with closing(raw(path)) as db:
-        db.execute("BEGIN EXCLUSIVE")
-
-        with pytest.raises(RetryableError, match=rf"^open: .*{path.name}: database is locked"):
-            SqliteStore(path, clock, busy_timeout_ms=0)
-
-    SqliteStore(path, clock, busy_timeout_ms=0).close()
-
-
-@pytest.mark.parametrize("busy_timeout_ms", [-1, 0.5])
-def test_a_malformed_busy_timeout_is_refused(path: Path, clock: VirtualClock, busy_timeout_ms: int) -> None:
-    with pytest.raises(PermanentError, match="open: busy_timeout_ms must be an integer"):
-        SqliteStore(path, clock, busy_timeout_ms=busy_timeout_ms)
-
-    assert not path.exists()
-
-
-def test_a_closed_store_refuses_every_call(sqlite: SqliteStore) -> None:
-    sqlite.close()
-
-    with pytest.raises(PermanentError, match=r"^fetch: .*closed database"):
-        sqlite.fetch(1_000)
-    with pytest.raises(PermanentError, match=r"^read: .*closed database"):
-        sqlite.rows()
-
-
-# one transaction per call
-
 
 CALLS: list[Callable[[SqliteStore], object]] = [
     lambda store: store.enqueue(WorkItem("i9", "order-9", "charge")),
@@ -250,7 +58,7 @@ def test_a_held_write_lock_makes_every_call_retryable_and_a_repeat_succeeds(
 def test_the_time_is_read_once_and_only_with_the_write_lock_in_hand(
     filled: SqliteStore, path: Path, clock: VirtualClock, call: Callable[[SqliteStore], object]
 ) -> None:
-    answers = []
+    answers: list[str] = []
 
     class Watching(VirtualClock):
         def now_ms(self) -> int:
@@ -404,52 +212,6 @@ def test_a_rollback_that_failed_is_made_good_by_the_next_call(filled: SqliteStor
     assert filled.completions() == (PAID,)
 
 
-def test_the_busy_timeout_is_what_the_caller_asked_for(path: Path, clock: VirtualClock) -> None:
-    with closing(SqliteStore(path, clock, busy_timeout_ms=1_234)) as store:
-        assert store._connection.execute("PRAGMA busy_timeout").fetchone() == (1_234,)
-    with closing(SqliteStore(path, clock)) as store:
-        assert store._connection.execute("PRAGMA busy_timeout").fetchone() == (5_000,)
-
-
-class Racing:
-    """A connection that lets something happen just before it gets the write lock."""
-
-    def __init__(self, connection: sqlite3.Connection, before_begin: Callable[[], None]) -> None:
-        self._connection = connection
-        self._before_begin = before_begin
-
-    def execute(self, statement: str, *args: object) -> sqlite3.Cursor:
-        if statement == "BEGIN IMMEDIATE":
-            self._before_begin()
-        return self._connection.execute(statement, *args)  # type: ignore[arg-type]
-
-    @property
-    def in_transaction(self) -> bool:
-        return self._connection.in_transaction
-
-
-def test_a_process_that_created_the_schema_meanwhile_is_no_error(path: Path, clock: VirtualClock) -> None:
-    with closing(raw(path)) as slower:
-        racing = Racing(slower, lambda: _our_own(path))
-
-        prepare(racing, str(path), "slower")  # type: ignore[arg-type]
-
-        assert not slower.in_transaction
-    with closing(SqliteStore(path, clock)) as store:
-        assert [row.item for row in store.rows()] == [ITEM]
-
-
-def test_a_foreign_schema_that_appeared_meanwhile_is_refused(path: Path) -> None:
-    with closing(raw(path)) as slower:
-        racing = Racing(slower, lambda: foreign_with_tables(path))
-
-        with pytest.raises(PermanentError, match="of another program"):
-            prepare(racing, str(path), "slower")  # type: ignore[arg-type]
-
-        assert not slower.in_transaction
-        assert slower.execute("SELECT name FROM sqlite_master").fetchall() == [("work",)]
-
-
 # a shared cache in memory, where a wait for a table lock would be a deadlock
 
 
@@ -459,7 +221,7 @@ URI = "file:peeklock-test?mode=memory&cache=shared"
 def test_two_connections_that_collide_on_upgrading_a_read_lock_get_a_retryable_error_at_once(
     clock: VirtualClock,
 ) -> None:
-    said = []
+    said: list[str] = []
 
     class Colliding(VirtualClock):
         """While the store holds the write lock, the other one tries to get it as well."""
