@@ -1,0 +1,291 @@
+"""The search: breadth first, whole frontiers at a time, exact, every watch judged on every state and step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from attrs import define, field, frozen
+from numpy.typing import NDArray
+
+from peeklock.model.local import COLUMNS, grounded
+from peeklock.model.packing import Ints, Packing, TooManyRecords, Words
+from peeklock.model.tables import Rule, Table, Watch, rules_of
+from peeklock.model.visited import Visited
+from peeklock.model.world import World
+from peeklock.spec.evaluate import PLACE, encoded
+from peeklock.spec.state import Row, issued, row
+from peeklock.spec.terms import Term, both
+
+CHUNK = 1 << 17
+"""States expanded at once: enough to hide the cost of a call, few enough to stay in the cache."""
+
+Mask = NDArray[np.bool_]
+
+
+@define
+class Statistics:
+    """What a search did."""
+
+    distinct: int = 0
+    generated: int = 0
+    depth: int = 0
+    seconds: float = 0.0
+    level_sizes: list[int] = field(factory=list)
+    fired: dict[str, int] = field(factory=dict)
+    """In how many distinct states, and for how many choices of its parameters, each action was enabled."""
+    worker_records: int = 0
+    item_records: int = 0
+
+
+class Stopped(Exception):
+    """A search that ended before it was complete: why, and how far it came."""
+
+    def __init__(self, reason: str, statistics: Statistics) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.statistics = statistics
+
+
+@frozen
+class Limits:
+    """When to stop although there is more to explore."""
+
+    seconds: float | None = None
+    bytes: int | None = None
+
+
+class View:
+    """Many states, seen as columns: one array for each variable of each worker and item."""
+
+    def __init__(self, packing: Packing, words: Words) -> None:
+        self.words = words
+        self._packing = packing
+        self._workers = [packing.worker(words, w) for w in range(packing.counts[0])]
+        self._items = [packing.item(words, i) for i in range(packing.counts[1])]
+
+    def worker(self, w: int) -> Ints:
+        """The record number of a worker in every state."""
+        return self._workers[w]
+
+    def item(self, i: int) -> Ints:
+        """The record number of an item in every state."""
+        return self._items[i]
+
+    def worker_column(self, w: int, place: int) -> NDArray[np.uint8]:
+        """A variable of a worker in every state."""
+        return self._packing.workers.column(place)[self._workers[w]]
+
+    def item_column(self, i: int, place: int) -> NDArray[np.uint8]:
+        """A variable of an item in every state."""
+        return self._packing.items.column(place)[self._items[i]]
+
+    def where(self, ask: Callable[..., Mask | bool]) -> Mask:
+        """The answer for every state to a question that ``column_question`` made."""
+        answer = ask(self.worker_column, self.item_column, np.maximum, np.where)
+        return np.broadcast_to(np.asarray(answer, bool), self.words.shape)
+
+
+def column_question(term: Term) -> Callable[..., Mask | bool]:
+    """A grounded term as a question to ask of a view."""
+    question: Callable[..., Mask | bool] = eval(f"lambda W, I, maximum, where: {COLUMNS.of(term)}")
+    return question
+
+
+@define
+class Placed:
+    """A table at its place in the state: which worker's and which item's records it reads, and where it applies."""
+
+    table: Table
+    worker: int
+    item: int
+    applies: Callable[..., Mask | bool] | None = None
+    findings: tuple[tuple[int, Callable[..., Mask | bool]], ...] = ()
+
+
+class Search:
+    """One exhaustive exploration of a world. ``levels`` keeps every distinct state by its distance from the start."""
+
+    def __init__(self, world: World, watches: tuple[Watch, ...] = (), symmetric: bool = True) -> None:
+        self.world, self.watches = world, watches
+        # An order among items tells them apart, so they cannot be renamed.
+        self.packing = Packing(world.workers, world.items, symmetric and not world.variant.fifo)
+        self.statistics = Statistics()
+        self.levels: list[Words] = []
+        self.found: dict[int, int] = {}
+        """For each watch (its place in ``watches``) that found something, the level at which it first did."""
+        self.stuck: int | None = None
+        """The level of the first state, not settled, in which nothing can change without a further fault."""
+        rules = rules_of(world, watches)
+        self.places = list(self._placed(rules))
+        self.state_questions = {
+            bit: self._question(w.part.state if w.wanted else ~w.part.state)
+            for bit, w in enumerate(watches)
+            if w.part.state is not None
+        }
+        self._quiet_questions = [
+            self._question(both(*world.actions[rule.place].guards, rule.wide_quiet), w, i)
+            for rule in rules
+            if rule.wide_quiet is not None
+            for w in range(world.workers if rule.touches[0] else 1)
+            for i in range(world.items if rule.touches[1] else 1)
+        ]
+
+    def _question(self, term: Term, w: int | None = None, i: int | None = None) -> Callable[..., Mask | bool]:
+        return column_question(grounded(term, self.world.workers, self.world.items, w, i))
+
+    def _placed(self, rules: list[Rule]) -> Iterator[Placed]:
+        groups: dict[tuple[tuple[bool, bool], int], list[Rule]] = {}
+        for rule in rules:
+            groups.setdefault((rule.touches, rule.place if rule.is_wide else -1), []).append(rule)
+        for (touches, _), members in groups.items():
+            for i in range(self.world.items if touches[1] else 1):
+                table = Table(members, self.packing.workers, self.packing.items, i)
+                for w in range(self.world.workers if touches[0] else 1):
+                    if not members[0].is_wide:
+                        yield Placed(table, w, i)
+                        continue
+                    wide = members[0]
+                    applies = both(*wide.wide_guards)
+                    yield Placed(
+                        table,
+                        w,
+                        i,
+                        self._question(applies, w, i),
+                        tuple((bit, self._question(applies & term, w, i)) for bit, term in wide.wide_findings),
+                    )
+
+    def run(self, limits: Limits = Limits(), report: Callable[[Statistics, int], None] | None = None) -> Statistics:
+        """Explore everything; ``Stopped`` when a limit is reached first."""
+        begun = time.monotonic()
+        visited = Visited()
+        frontier = self.packing.canonical(np.array([self.packing.word(self.world.initial())], np.uint64))
+        statistics = self.statistics
+        while len(frontier):
+            visited.add(frontier)
+            self.levels.append(frontier)
+            statistics.depth = len(self.levels) - 1
+            statistics.distinct += len(frontier)
+            statistics.level_sizes.append(len(frontier))
+            fresh: list[Words] = []
+            for start in range(0, len(frontier), CHUNK):
+                fresh.append(self._expand(frontier[start : start + CHUNK]))
+                statistics.seconds = time.monotonic() - begun
+                if report is not None:
+                    report(statistics, len(frontier) - start)
+                self._heed(limits, sum(f.nbytes for f in fresh) + visited.nbytes * 2)
+            frontier = visited.new_among(unique(np.concatenate(fresh)))
+        self._finish()
+        statistics.seconds = time.monotonic() - begun
+        return statistics
+
+    def _heed(self, limits: Limits, used: int) -> None:
+        statistics = self.statistics
+        reason = ""
+        if limits.seconds is not None and statistics.seconds > limits.seconds:
+            reason = f"the limit of {limits.seconds:g} seconds"
+        if limits.bytes is not None and used > limits.bytes:
+            reason = f"the limit of {limits.bytes >> 20} MiB of memory"
+        if reason:
+            self._finish()
+            raise Stopped(reason, statistics)
+
+    def _expand(self, words: Words) -> Words:
+        """The canonical successors of some states of the level in hand, without repetition."""
+        view = View(self.packing, words)
+        level = len(self.levels) - 1
+        for bit, question in self.state_questions.items():
+            if bit not in self.found and view.where(question).any():
+                self.found[bit] = level
+        live = np.zeros(len(words), bool)
+        found = []
+        for placed in self.places:
+            rows, pairs = self._pairs(placed, view)
+            self.statistics.generated += placed.table.count(pairs)
+            if rows is None:
+                live |= placed.table.live(pairs)
+            else:
+                live[rows] |= placed.table.live(pairs)
+            found.append(self._successors(placed, words if rows is None else words[rows], pairs)[1])
+            for bit, _, _ in placed.table.findings:
+                self.found.setdefault(bit, level)
+            placed.table.findings.clear()
+            for bit, question in placed.findings:
+                if bit not in self.found and view.where(question).any():
+                    self.found[bit] = level
+        self._look_for_stuck(words, live, level)
+        try:
+            return unique(self.packing.canonical(unique(np.concatenate(found))))
+        except TooManyRecords:
+            raise Stopped("more record numbers than fit into 64-bit words", self.statistics) from None
+
+    def _pairs(self, placed: Placed, view: View) -> tuple[Ints | None, Ints]:
+        workers, items = view.worker(placed.worker), view.item(placed.item)
+        if placed.applies is None:
+            return None, placed.table.pairs(workers, items)
+        rows = np.flatnonzero(view.where(placed.applies))
+        return rows, placed.table.pairs(workers[rows], items[rows])
+
+    def _successors(self, placed: Placed, words: Words, pairs: Ints) -> tuple[Ints, Words]:
+        packing = self.packing
+        origin, workers, items = placed.table.successors(pairs)
+        after = words[origin]
+        for used, records, shift, bits in (
+            (placed.table.uses[0], workers, packing.worker_shifts[placed.worker], packing.worker_bits),
+            (placed.table.uses[1], items, packing.item_shifts[placed.item], packing.item_bits),
+        ):
+            if used:
+                after &= np.uint64(~(((1 << bits) - 1) << shift) & (2**64 - 1))
+                after |= records.astype(np.uint64) << np.uint64(shift)
+        return origin, after
+
+    def steps(self, words: Words) -> Iterator[tuple[Ints, Words]]:
+        """The successors of some states, as (place of the state, canonical word of the successor)."""
+        view = View(self.packing, words)
+        for placed in self.places:
+            rows, pairs = self._pairs(placed, view)
+            origin, after = self._successors(placed, words if rows is None else words[rows], pairs)
+            yield (origin if rows is None else rows[origin]), self.packing.canonical(after)
+
+    def _look_for_stuck(self, words: Words, live: Mask, level: int) -> None:
+        if self.stuck is None and not live.all():
+            if self.stuck_among(words[~live]).any():
+                self.stuck = level
+
+    def stuck_among(self, words: Words) -> Mask:
+        """Which of some states, in which no table sees a change without a fault, are neither settled nor live."""
+        view = View(self.packing, words)
+        live = np.zeros(len(words), bool)
+        for question in self._quiet_questions:
+            live |= view.where(question)
+        settled = np.fromiter((self._is_settled(r) for r in self.packing.items.records), bool)
+        done = np.ones(len(words), bool)
+        for i in range(self.world.items):
+            done &= settled[view.item(i)]
+        return ~(live | done)
+
+    def _is_settled(self, record: tuple[int, ...]) -> bool:
+        """The item is gone, or only the bound on deliveries keeps it from being fetched."""
+        state = list(Row)[record[PLACE[row]]]
+        at_bound = record[PLACE[issued]] >= self.world.deliveries
+        return state in (Row.ACKED, Row.CANCELLED) or (at_bound and state in (Row.READY, Row.EXPIRED))
+
+    def _finish(self) -> None:
+        statistics = self.statistics
+        totals = [0] * len(self.world.actions)
+        for table in {id(p.table): p.table for p in self.places}.values():
+            for times, enabled in zip(table.met.tolist(), table.enabled_rules, strict=False):
+                for place in enabled if times else ():
+                    totals[place] += times
+        for action, total in zip(self.world.actions, totals, strict=True):
+            statistics.fired[action.name] = statistics.fired.get(action.name, 0) + total
+        statistics.worker_records, statistics.item_records = len(self.packing.workers), len(self.packing.items)
+
+
+def unique(words: Words) -> Words:
+    """The words in order, each once."""
+    words = np.sort(words)
+    if len(words) < 2:
+        return words
+    return words[np.concatenate(([True], words[1:] != words[:-1]))]

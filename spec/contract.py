@@ -1,0 +1,218 @@
+"""Further promises, C1 to C7: the store's contract and the worker's duties, each said once more from outside.
+
+They are what notices a change of the protocol that S1 to S14 have no opinion on.
+"""
+
+from __future__ import annotations
+
+from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Label, Metric
+from peeklock.spec.life import allowed_by, is_in
+from peeklock.spec.policy import rule, settings_of
+from peeklock.spec.promises import Promise, Step, always, at, calling, counting, happening
+from peeklock.spec.settling import unchanged
+from peeklock.spec.state import (
+    Phase,
+    Result,
+    Row,
+    attempt_count,
+    current,
+    draining,
+    issued,
+    phase,
+    renewing,
+    result,
+    row,
+    token,
+    working_on,
+)
+from peeklock.spec.store import fetchable
+from peeklock.spec.terms import FALSE, ITEM, WORKER, Term, after, before, both, either, every, implies, substitute
+
+takes = calling(Call.FETCH, effect=True)
+delivers = calling(Call.FETCH, answers=(Answer.OK,))
+
+C1 = Promise(
+    "C1",
+    "an item is handed out only when it is visible and not locked, and only to a worker that is free",
+    (
+        at("the row was visible, and unlocked or expired", takes, lambda s: fetchable(s.i)),
+        at("the row is locked now, under the token that was issued", takes, lambda s: _locked_under_new_token(s.i)),
+        at(
+            "the worker had nothing in hand and was not shutting down",
+            calling(Call.FETCH),
+            lambda s: (phase[s.w] == Phase.IDLE) & ~draining[s.w],
+        ),
+        at(
+            "the worker has that item and that token in hand",
+            delivers,
+            lambda s: (after(working_on[s.w]) == s.i) & (after(token[s.w]) == after(current[s.i])),
+        ),
+        at(
+            "nothing is answered only when there is nothing to hand out",
+            calling(Call.FETCH, answers=(Answer.NOTHING,)),
+            lambda s: every(ITEM, lambda j: ~fetchable(j)),
+        ),
+        always(
+            "a worker has an item in hand exactly when it is not idle",
+            every(WORKER, lambda w: (phase[w] == Phase.IDLE) == every(ITEM, lambda i: working_on[w] != i)),
+        ),
+    ),
+    about=takes,
+)
+
+
+def _locked_under_new_token(i: Item) -> Term:
+    return both(after(row[i]) == Row.LOCKED, after(current[i]) == issued[i] + 1, after(issued[i]) == issued[i] + 1)
+
+
+def _counted(s: Step) -> Term:
+    now = attempt_count[s.i] + 1 if s.label.call is Call.FETCH else attempt_count[s.i] - 1
+    return after(attempt_count[s.i]) == now
+
+
+def _changes_the_count(label: Label) -> bool:
+    return takes(label) or calling(Call.ABANDON_IGNORING_ATTEMPT, effect=True)(label)
+
+
+C2 = Promise(
+    "C2",
+    "the attempt count is the number of deliveries, less those that were given back uncounted",
+    (
+        at(
+            "a fetch adds one; an abandon that ignores the attempt takes one away, never below 0",
+            _changes_the_count,
+            _counted,
+        ),
+        at(
+            "nothing else changes it",
+            lambda label: not _changes_the_count(label),
+            lambda s: every(ITEM, lambda j: after(attempt_count[j]) == attempt_count[j]),
+        ),
+    ),
+)
+
+C3 = Promise(
+    "C3",
+    "an item is poison exactly when its attempt count is over max_attempts; no handler runs for poison",
+    (
+        at(
+            "the worker prepares a poison failure exactly when the attempt count says so",
+            delivers,
+            lambda s: (after(result[s.w]) == Result.POISON) == (rule.max_attempts < attempt_count[s.i] + 1),
+        ),
+        at("the handler starts for an item that is no poison", happening(Event.HANDLER_STARTS), lambda s: result[s.w] == Result.NONE),
+        at("poison is counted for a poison failure", counting(Metric.POISON), lambda s: result[s.w] == Result.POISON),
+    ),
+    about=delivers,
+)
+
+C4 = Promise(
+    "C4",
+    "an answer is honest: ok and permanent say what happened, and an error without effect changes nothing",
+    (
+        at(
+            "a call that had no effect changed nothing",
+            lambda label: label.call is not None and not label.takes_effect,
+            lambda s: every(ITEM, unchanged),
+        ),
+        at(
+            "a call that answers permanent took no effect",
+            calling(*Call, answers=(Answer.PERMANENT,), effect=True),
+            lambda s: FALSE,
+        ),
+        at(
+            "an abandon that is accepted gives the row back",
+            calling(*ABANDONS, effect=True),
+            lambda s: (after(row[s.i]) == Row.DELAYED) & (after(current[s.i]) == 0),
+        ),
+        at(
+            "a cancellation leaves no row and no completion",
+            calling(Call.CANCEL, effect=True),
+            lambda s: after(row[s.i]) == Row.CANCELLED,
+        ),
+        at("an ack that is accepted leaves no row", calling(*ACKS, effect=True), lambda s: after(row[s.i]) == Row.ACKED),
+        at(
+            "an item is enqueued once",
+            calling(Call.ENQUEUE),
+            lambda s: (row[s.i] == Row.ABSENT) & (after(row[s.i]) == Row.DELAYED),
+        ),
+    ),
+)
+
+C5 = Promise(
+    "C5",
+    "a worker that shuts down, or whose handler was told to stop, does not renew",
+    (
+        always("no worker that drains keeps its lock", every(WORKER, lambda w: ~(draining[w] & renewing[w]))),
+        always(
+            "no worker keeps the lock of an item that it is giving up",
+            every(
+                WORKER,
+                lambda w: implies(
+                    renewing[w],
+                    either(phase[w] == Phase.FETCHED, phase[w] == Phase.HANDLING, phase[w] == Phase.ACKING),
+                ),
+            ),
+        ),
+        at("a renewal is a live worker's", calling(Call.RENEW), lambda s: renewing[s.w] & ~draining[s.w]),
+    ),
+)
+
+by_time = happening(Event.VISIBLE, Event.EXPIRES)
+
+C6 = Promise(
+    "C6",
+    "the store changes by calls and by time only; a crash or a shutdown leaves the row as it is",
+    (
+        at(
+            "what a worker does by itself changes nothing in the store",
+            lambda label: label.event is not None and not by_time(label),
+            lambda s: every(ITEM, unchanged),
+        ),
+        at(
+            "time makes a delayed row visible and a locked one expired, and changes nothing else",
+            by_time,
+            lambda s: _time_passes(s),
+        ),
+        at(
+            "a worker that crashed or was shut down has nothing in hand",
+            happening(Event.CRASH, Event.GRACE_ENDS),
+            lambda s: (after(phase[s.w]) == Phase.IDLE) & ~after(draining[s.w]),
+        ),
+    ),
+)
+
+
+def _time_passes(s: Step) -> Term:
+    was, now = (Row.DELAYED, Row.READY) if s.label.event is Event.VISIBLE else (Row.LOCKED, Row.EXPIRED)
+    rest = both(*(after(v[s.i]) == v[s.i] for v in (current, issued, attempt_count)))
+    others = every(ITEM, lambda j: (j == s.i) | unchanged(j))
+    return both(row[s.i] == was, after(row[s.i]) == now, rest, others)
+
+
+def _verdict_fits_the_truth(s: Step) -> Term:
+    assert s.label.counts is not None
+    held = before(token[s.w])
+    lives = allowed_by(s.label.counts, s.policy)
+    truth = either(*(after(is_in(life, s.i, held)) for life in lives))
+    return substitute(truth, settings_of(s.policy))
+
+
+C7 = Promise(
+    "C7",
+    "a verdict of the worker is one that the truth allows",
+    (
+        at(
+            "success and application error are counted for a delivery that is acked",
+            counting(Metric.SUCCESS, Metric.APPLICATION_ERROR),
+            _verdict_fits_the_truth,
+        ),
+        at(
+            "uncertain is counted for a delivery that is acked, expired, cancelled, still locked, or was given back unheard",
+            counting(Metric.UNCERTAIN),
+            _verdict_fits_the_truth,
+        ),
+    ),
+)
+
+PROMISES = (C1, C2, C3, C4, C5, C6, C7)
