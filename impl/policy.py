@@ -17,6 +17,11 @@ def _choice(*allowed: str) -> Any:
     return field(default=allowed[0], validator=in_(allowed))
 
 
+def _waits(policy: object, attribute: "Attribute[Any]", value: object) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(wait, int) and wait >= 0 for wait in value):
+        raise ValueError(f"{attribute.name} must be a tuple of integers of at least 0, not {value!r}")
+
+
 @frozen
 class Policy:
     """Numbers (times in milliseconds) and choices of a worker. ValueError or TypeError when malformed."""
@@ -39,7 +44,7 @@ class Policy:
     shutdown_grace_ms: int = _number(1_000)
     """What work in hand gets at shutdown, all of it together."""
 
-    ack_waits_ms: tuple[int, ...] = field(default=(100, 200, 400, 800), validator=instance_of(tuple))
+    ack_waits_ms: tuple[int, ...] = field(default=(100, 200, 400, 800), validator=_waits)
     """The waits before the second and later attempts of an ack: one less than there are attempts."""
 
     abandon_delay_ms: int = _number(100)
@@ -81,11 +86,6 @@ class Policy:
 
     poison_ack: Literal["once", "retried"] = _choice("once", "retried")
     """One attempt, counted whatever the answer, or an ack sequence, counted when confirmed."""
-
-    @ack_waits_ms.validator
-    def _whole_and_not_negative(self, attribute: "Attribute[Any]", value: tuple[object, ...]) -> None:
-        if not all(isinstance(wait, int) and wait >= 0 for wait in value):
-            raise ValueError(f"ack_waits_ms must be integers of at least 0, not {value}")
 
     @property
     def renewal_interval_ms(self) -> int:

@@ -3,7 +3,7 @@
 import pytest
 from impl_scenes import ITEM, PAID, Scene
 from peeklock.impl import Completion, CompletionKind, PermanentError, Store, Verdict, VirtualClock
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE
+from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 ACK = "ack t-1 with success of i1: paid"
 BEGINNING = ["0 A fetch for 30000 -> t-1, attempt 1", "0 A handler started", "0 A handler ended: paid"]
@@ -29,8 +29,8 @@ def test_nothing_to_fetch_is_no_failure(store: Store, clock: VirtualClock) -> No
 
 
 @pytest.mark.parametrize("fault", [RETRYABLE, PERMANENT, RESPONSE_LOST])
-def test_a_failed_fetch_ends_the_cycle(store: Store, clock: VirtualClock, fault: object) -> None:
-    scene = Scene(store, clock, {"fetch": [fault]})  # type: ignore[list-item]
+def test_a_failed_fetch_ends_the_cycle(store: Store, clock: VirtualClock, fault: Fault) -> None:
+    scene = Scene(store, clock, {"fetch": [fault]})
 
     assert scene.run() is Verdict.FETCH_FAILED
 
@@ -103,8 +103,8 @@ def test_a_permanent_first_answer_leads_to_abandon_at_once(store: Store, clock: 
 
 
 @pytest.mark.parametrize("fault", [RETRYABLE, PERMANENT, RESPONSE_LOST])
-def test_the_answer_to_abandon_is_ignored(store: Store, clock: VirtualClock, fault: object) -> None:
-    scene = Scene(store, clock, {"ack": [PERMANENT], "abandon": [fault]})  # type: ignore[list-item]
+def test_the_answer_to_abandon_is_ignored(store: Store, clock: VirtualClock, fault: Fault) -> None:
+    scene = Scene(store, clock, {"ack": [PERMANENT], "abandon": [fault]})
 
     assert scene.run() is Verdict.FAILED
 
@@ -199,9 +199,9 @@ def test_uncertain_is_never_counted_in_success(store: Store, clock: VirtualClock
 
 @pytest.mark.parametrize("faults", [[PERMANENT], [RETRYABLE] * 5])
 def test_uncertain_is_never_counted_in_a_confirmed_failure(
-    store: Store, clock: VirtualClock, faults: list[object]
+    store: Store, clock: VirtualClock, faults: list[Fault]
 ) -> None:
-    scene = Scene(store, clock, {"ack": faults})  # type: ignore[dict-item]
+    scene = Scene(store, clock, {"ack": faults})
 
     scene.run()
 

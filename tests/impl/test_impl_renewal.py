@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene, run_all
 from peeklock.impl import HARDENED, RETRY, Cancelled, Store, Verdict, VirtualClock, Wait, WorkItem
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE
+from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 RENEW = "renew t-1 for 30000"
 ACK = "ack t-1 with success of i1: paid"
@@ -70,13 +70,13 @@ def test_the_lock_is_renewed_while_an_ack_is_retried(store: Store, clock: Virtua
 
 @pytest.mark.parametrize("fault", [RETRYABLE, PERMANENT, RESPONSE_LOST])
 def test_a_renewal_error_in_the_ack_sequence_only_ends_the_renewing(
-    store: Store, clock: VirtualClock, fault: object
+    store: Store, clock: VirtualClock, fault: Fault
 ) -> None:
     policy = evolve(RETRY, lock_timeout_ms=4_000, ack_waits_ms=(2_000, 1_500))
     scene = Scene(
         store,
         clock,
-        {"ack": [RETRYABLE] * 2, "renew": [fault]},  # type: ignore[list-item]
+        {"ack": [RETRYABLE] * 2, "renew": [fault]},
         policy=policy,
         takes_ms=100,
     )
@@ -89,9 +89,9 @@ def test_a_renewal_error_in_the_ack_sequence_only_ends_the_renewing(
 
 @pytest.mark.parametrize("fault", [RETRYABLE, PERMANENT, RESPONSE_LOST])
 def test_any_renewal_error_cancels_the_handler_and_sends_one_ack_without_a_completion(
-    store: Store, clock: VirtualClock, fault: object
+    store: Store, clock: VirtualClock, fault: Fault
 ) -> None:
-    scene = Scene(store, clock, {"renew": [fault]}, takes_ms=60_000)  # type: ignore[list-item]
+    scene = Scene(store, clock, {"renew": [fault]}, takes_ms=60_000)
 
     assert scene.run() is Verdict.CANCELLED
 
@@ -108,12 +108,12 @@ def test_any_renewal_error_cancels_the_handler_and_sends_one_ack_without_a_compl
 
 @pytest.mark.parametrize("fault", [RETRYABLE, PERMANENT, RESPONSE_LOST])
 def test_a_failed_cancellation_ack_is_not_repeated_but_followed_by_abandon(
-    store: Store, clock: VirtualClock, fault: object
+    store: Store, clock: VirtualClock, fault: Fault
 ) -> None:
     scene = Scene(
         store,
         clock,
-        {"renew": [RETRYABLE], "ack": [fault]},  # type: ignore[list-item]
+        {"renew": [RETRYABLE], "ack": [fault]},
         takes_ms=60_000,
     )
 
