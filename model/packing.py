@@ -69,7 +69,6 @@ class Packing:
         """For every word the smallest of its renamings; the words themselves when symmetry is off."""
         if not self.symmetric:
             return words
-        self.check()
         workers = [self.worker(words, w) for w in range(self.counts[0])]
         items = [self.item(words, i) for i in range(self.counts[1])]
         best = self._packed(_sorted(workers), items)

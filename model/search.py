@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from attrs import define, field, frozen
@@ -14,7 +14,7 @@ from peeklock.model.packing import Ints, Packing, TooManyRecords, Words
 from peeklock.model.tables import Rule, Table, Watch, rules_of
 from peeklock.model.visited import Visited
 from peeklock.model.world import World
-from peeklock.spec.evaluate import PLACE, encoded
+from peeklock.spec.evaluate import PLACE, State
 from peeklock.spec.state import Row, issued, row
 from peeklock.spec.terms import Term, both
 
@@ -39,6 +39,9 @@ class Statistics:
     item_records: int = 0
 
 
+INTERRUPTED = "an interrupt"
+
+
 class Stopped(Exception):
     """A search that ended before it was complete: why, and how far it came."""
 
@@ -54,6 +57,9 @@ class Limits:
 
     seconds: float | None = None
     bytes: int | None = None
+
+
+NO_LIMITS = Limits()
 
 
 class View:
@@ -156,11 +162,29 @@ class Search:
                         tuple((bit, self._question(applies & term, w, i)) for bit, term in wide.wide_findings),
                     )
 
-    def run(self, limits: Limits = Limits(), report: Callable[[Statistics, int], None] | None = None) -> Statistics:
-        """Explore everything; ``Stopped`` when a limit is reached first."""
+    def run(
+        self,
+        limits: Limits = NO_LIMITS,
+        report: Callable[[Statistics, int], None] | None = None,
+        start: Iterable[State] = (),
+    ) -> Statistics:
+        """Explore everything from the initial state, or from other states; ``Stopped`` when a limit is reached."""
+        try:
+            return self._run(limits, report, start)
+        except KeyboardInterrupt:
+            reason = INTERRUPTED
+        except TooManyRecords:
+            reason = "more records of a worker or an item than their share of a 64-bit word can number"
+        self._finish()
+        raise Stopped(reason, self.statistics)
+
+    def _run(
+        self, limits: Limits, report: Callable[[Statistics, int], None] | None, start: Iterable[State]
+    ) -> Statistics:
         begun = time.monotonic()
         visited = Visited()
-        frontier = self.packing.canonical(np.array([self.packing.word(self.world.initial())], np.uint64))
+        words = [self.packing.word(s) for s in start or (self.world.initial(),)]
+        frontier = unique(self.packing.canonical(np.array(words, np.uint64)))
         statistics = self.statistics
         while len(frontier):
             visited.add(frontier)
@@ -215,10 +239,8 @@ class Search:
                 if bit not in self.found and view.where(question).any():
                     self.found[bit] = level
         self._look_for_stuck(words, live, level)
-        try:
-            return unique(self.packing.canonical(unique(np.concatenate(found))))
-        except TooManyRecords:
-            raise Stopped("more record numbers than fit into 64-bit words", self.statistics) from None
+        self.packing.check()
+        return unique(self.packing.canonical(unique(np.concatenate(found))))
 
     def _pairs(self, placed: Placed, view: View) -> tuple[Ints | None, Ints]:
         workers, items = view.worker(placed.worker), view.item(placed.item)
@@ -240,11 +262,17 @@ class Search:
                 after |= records.astype(np.uint64) << np.uint64(shift)
         return origin, after
 
-    def steps(self, words: Words) -> Iterator[tuple[Ints, Words]]:
-        """The successors of some states, as (place of the state, canonical word of the successor)."""
+    def steps(self, words: Words, quiet: bool = False) -> Iterator[tuple[Ints, Words]]:
+        """The successors of some states, as (place of the state, canonical word of the successor).
+
+        With ``quiet``, only of states and tables in which something can change without a further fault.
+        """
         view = View(self.packing, words)
         for placed in self.places:
             rows, pairs = self._pairs(placed, view)
+            if quiet:
+                live = placed.table.live(pairs)
+                rows, pairs = np.flatnonzero(live) if rows is None else rows[live], pairs[live]
             origin, after = self._successors(placed, words if rows is None else words[rows], pairs)
             yield (origin if rows is None else rows[origin]), self.packing.canonical(after)
 

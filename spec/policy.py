@@ -93,7 +93,9 @@ class Policy:
     missing_handler_backoff_ms: int = 1_000
     missing_handler_backoff_cap_ms: int = 60_000
     stands_for: str = field(default="")
-    """The named policy whose expected verdicts this one is held against."""
+    """The named policy whose stated verdicts this one is held against."""
+    source: str = field(default="")
+    """The file that it was read from, if it was."""
 
     def __attrs_post_init__(self) -> None:
         if self.ack_attempts < 1:
@@ -182,12 +184,12 @@ def read_policy(path: Path) -> Policy:
     base = data.pop("base", "retry")
     if not isinstance(base, str) or base not in POLICIES:
         raise PolicyError(f"{path}: base is {base!r}; allowed: {', '.join(POLICIES)}")
-    known = [n for n in fields_dict(Policy) if n != "stands_for"]
+    known = [n for n in fields_dict(Policy) if n not in ("stands_for", "source")]
     for name in data:
         if name not in known:
             raise PolicyError(f"{path}: unknown field {name!r}; allowed: base, {', '.join(known)}")
     changes = {name: _value(str(path), name, value) for name, value in data.items()}
-    return evolve(POLICIES[base], **{"name": path.stem, **changes})
+    return evolve(POLICIES[base], **{"name": path.stem, "source": str(path), **changes})
 
 
 def find_policy(name_or_path: str) -> Policy:

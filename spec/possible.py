@@ -82,7 +82,11 @@ POSSIBILITIES = (
     Possibility(
         "R10",
         "a shutdown cuts an ack sequence short",
-        at("after an attempt", happening(Event.GRACE_ENDS), lambda s: attempts[s.w] > 0),
+        at(
+            "after an attempt",
+            happening(Event.GRACE_ENDS),
+            lambda s: (phase[s.w] == Phase.ACKING) & (attempts[s.w] > 0),
+        ),
         impossible_in=("before",),
         needs=frozenset({tries, "shutdown"}),
     ),

@@ -93,6 +93,8 @@ class Promise:
     about: Kind | None = None
     """The steps without which the promise says nothing (shown as "-"); None for one that always speaks."""
     broken_by: Mapping[str, tuple[frozenset[str], ...]] = field(factory=dict)
+    silent_in: tuple[str, ...] = ()
+    """Policies under which it is stated to say nothing."""
 
     def is_stated_to_fail(self, policy: Policy, faults: frozenset[str]) -> bool:
         """Is the promise stated to fail under this policy when these fault classes are on?"""

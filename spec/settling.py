@@ -197,6 +197,7 @@ S7 = Promise(
         ),
     ),
     about=uncertain,
+    silent_in=("before",),
 )
 
 S8 = Promise(
@@ -204,6 +205,7 @@ S8 = Promise(
     "uncertain only after a retryable error in the same sequence",
     (at("an attempt before was answered by a retryable error", uncertain, lambda s: last[s.w] == Last.RETRYABLE),),
     about=uncertain,
+    silent_in=("before",),
 )
 
 

@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make check-model` and `make test`. Each sets up what it needs in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: check-model test lint mutants docs clean
+
+check-model: $(READY)
+	@$(BIN)/peeklock check
+
+test: $(READY)
+	$(BIN)/pytest -q
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy -p peeklock.spec -p peeklock.model -p peeklock.cli -p peeklock.impl -p peeklock.proofs -p peeklock.harness
+	$(BIN)/pyright
+
+mutants: $(READY)
+	@$(BIN)/python -m peeklock.model.mutants
+
+docs: $(READY)
+	$(BIN)/peeklock docs
+
+# The editable install links every file, so it is made anew when a file comes or goes.
+STAMP := $(VENV)/files-$(shell find spec model impl proofs tests/harness -name '*.py' | sort | cksum | cut -d' ' -f1)
+
+$(READY): requirements.txt pyproject.toml $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMP):
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@rm -f $(VENV)/files-*
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,213 @@
+"""``peeklock check``: explore every state of a bounded world, and print the promise table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from peeklock.cli.explain import as_data, causes_in_words
+from peeklock.cli.options import add_world_options, limits_of, policies_of, promises_of, world_of
+from peeklock.cli.progress import Progress
+from peeklock.cli.show import console
+from peeklock.model.search import INTERRUPTED
+from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
+from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
+from peeklock.spec.protocol import POSSIBILITIES
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "check",
+        help="explore every state, prove, and print the promise table",
+        description="Explore every state of a bounded world and prove what holds in all worlds; print what was found "
+        "of each promise. Exit code 0 when every verdict is as the specification states it, 1 when not.",
+        epilog="example: peeklock check --policy retry --without renewal-retryable,renewal-permanent",
+    )
+    parser.add_argument(
+        "--policy", action="append", metavar="NAME|FILE.toml", help="before, retry, hardened or a file (default: all three)"
+    )
+    parser.add_argument("--promise", metavar="ID,…", help="only these promises")
+    parser.add_argument("--no-proof", action="store_true", help="search only")
+    parser.add_argument("--no-symmetry", action="store_true", help="explore states that differ by names only, too")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    add_world_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check one or several policies. 0 when all is as stated, 1 when not, 130 when interrupted."""
+    promises = promises_of(options.promise)
+    worlds = [world_of(options, p) for p in policies_of(options.policy)]
+    limits = limits_of(options)
+    results = []
+    for world in worlds:
+        with Progress(f"{world.variant.policy.name}, {world}") as progress:
+            results.append(
+                check(
+                    world,
+                    promises,
+                    POSSIBILITIES if options.promise is None else (),
+                    symmetric=not options.no_symmetry,
+                    limits=limits,
+                    report=progress.report,
+                )
+            )
+        if results[-1].stopped == INTERRUPTED:
+            break
+    if options.json:
+        print(json.dumps({"checks": [_data(r) for r in results]}, indent=2, ensure_ascii=False))
+    else:
+        _print(console(), results)
+    if results[-1].stopped == INTERRUPTED:
+        return 130
+    return 0 if all(r.as_stated for r in results) else 1
+
+
+def _print(out: Console, results: list[Check]) -> None:
+    first = results[0].world
+    out.print(f"{first}", soft_wrap=True)
+    out.print(f"fault classes: {_faults_in_words(first.variant.faults)}", soft_wrap=True)
+    out.print()
+    out.print(_verdict_table(results))
+    if results[0].possibilities:
+        out.print()
+        out.print(_possibility_table(results))
+    for result in results:
+        broken = [j for j in result.promises if j.verdict is Verdict.FAILS]
+        if broken:
+            out.print()
+            out.print(f"broken under {result.world.variant.policy.name}:")
+        for j in broken:
+            part = j.broken[0]
+            out.print(f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps: {part.part.text}.", soft_wrap=True)
+            out.print(f"     {causes_in_words(j)}", soft_wrap=True)
+            policy = result.world.variant.policy
+            out.print(f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}", soft_wrap=True)
+    out.print()
+    for result in results:
+        _print_statistics(out, result)
+    _print_conclusion(out, results)
+
+
+def _faults_in_words(faults: frozenset[str]) -> str:
+    off = [f.name for f in KNOWN_FAULTS if f.name not in faults]
+    if {f.name for f in FAULTS} == faults:
+        return f"all on; assumed: permanent errors are honest ({', '.join(off)} is off)"
+    return f"{', '.join(f.name for f in KNOWN_FAULTS if f.name in faults) or 'none'}; off: {', '.join(off) or 'none'}"
+
+
+def _verdict_table(results: list[Check]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", style="bold")
+    table.add_column("promise")
+    for result in results:
+        table.add_column(result.world.variant.policy.name)
+    for place, judged in enumerate(results[0].promises):
+        cells = [_verdict_cell(r.promises[place]) for r in results]
+        table.add_row(judged.promise.id, judged.promise.text, *cells)
+    return table
+
+
+_STYLE = {Verdict.HOLDS: "green", Verdict.FAILS: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.SILENT: ""}
+
+
+def _verdict_cell(judged: Judged) -> Text:
+    cell = Text(judged.verdict.value, style=_STYLE[judged.verdict])
+    if not judged.as_stated:
+        cell.append(f" (stated: {judged.stated.value})", style="bold magenta")
+    return cell
+
+
+def _possibility_table(results: list[Check]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("", style="bold")
+    table.add_column("what must be able to happen")
+    for result in results:
+        table.add_column(result.world.variant.policy.name)
+    for place, reached in enumerate(results[0].possibilities):
+        cells = [_possibility_cell(r.possibilities[place]) for r in results]
+        table.add_row(reached.possibility.id, reached.possibility.text, *cells)
+    return table
+
+
+def _possibility_cell(reached: Reached) -> Text:
+    word = {True: "happens", False: "-", None: "unknown"}[reached.found]
+    cell = Text(word)
+    if not reached.as_stated:
+        stated = "happens" if reached.stated else "cannot"
+        cell.append(f" (stated: {stated})", style="bold magenta")
+    return cell
+
+
+def _print_statistics(out: Console, result: Check) -> None:
+    s = result.statistics
+    name = result.world.variant.policy.name
+    ended = "every state explored" if not result.stopped else f"stopped at {result.stopped}"
+    out.print(
+        f"{name}: {ended}: {s.distinct:,} distinct states, {s.generated:,} steps, depth {s.depth}, {s.seconds:.1f} s",
+        soft_wrap=True,
+    )
+    if result.stopped and len(s.level_sizes) > 1:
+        growth = s.level_sizes[-1] / max(s.level_sizes[-2], 1)
+        out.print(
+            f"  covered: all runs of up to {max(s.depth, 0)} steps; the last level was {growth:.2f} times the one before"
+            + (", so more states than were covered are still to come" if growth > 1 else ""),
+            soft_wrap=True,
+        )
+    if result.stuck is not None:
+        out.print(f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more", soft_wrap=True)
+    if result.never_fired and not result.stopped:
+        out.print(f"  never fired: {'; '.join(result.never_fired)}", soft_wrap=True)
+
+
+def _print_conclusion(out: Console, results: list[Check]) -> None:
+    wrong = [
+        f"{row_id} under {r.world.variant.policy.name}"
+        for r in results
+        for row_id in (
+            *(j.promise.id for j in r.promises if not j.as_stated),
+            *(p.possibility.id for p in r.possibilities if not p.as_stated),
+            *(("an unfinished search",) if r.stopped else ()),
+            *(("a stuck state",) if r.stuck is not None else ()),
+        )
+    ]
+    if wrong:
+        out.print(f"[bold red]not as stated:[/bold red] {', '.join(wrong)}", soft_wrap=True)
+    else:
+        out.print("[bold green]every verdict is as the specification states it[/bold green]")
+
+
+def _data(result: Check) -> dict[str, Any]:
+    s = result.statistics
+    return {
+        "policy": result.world.variant.policy.name,
+        "world": {
+            "workers": result.world.workers,
+            "items": result.world.items,
+            "deliveries": result.world.deliveries,
+            "max_attempts": result.world.variant.policy.max_attempts,
+        },
+        "faults": sorted(result.world.variant.faults),
+        "promises": [as_data(j, result) for j in result.promises],
+        "possibilities": [
+            {"id": p.possibility.id, "text": p.possibility.text, "found": p.found, "stated": p.stated}
+            for p in result.possibilities
+        ],
+        "statistics": {
+            "distinct": s.distinct,
+            "generated": s.generated,
+            "depth": s.depth,
+            "seconds": round(s.seconds, 3),
+            "fired": s.fired,
+        },
+        "stopped": result.stopped,
+        "stuck": result.stuck is not None,
+        "as_stated": result.as_stated,
+    }

@@ -1,0 +1,124 @@
+"""``peeklock explain``: the shortest trace that breaks a promise, in lanes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+
+from peeklock.cli.errors import UsageError
+from peeklock.cli.options import add_world_options, limits_of, policies_of, world_of
+from peeklock.cli.progress import Progress
+from peeklock.cli.show import console, lanes, told
+from peeklock.model.alternatives import alternatives
+from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
+from peeklock.spec.narrative import Line
+from peeklock.spec.protocol import PROMISES
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "explain",
+        help="the shortest trace that breaks a promise",
+        description="Tell the shortest run that breaks a promise: who did what, what the store answered, what was true.",
+        epilog="example: peeklock explain S12 --policy retry",
+    )
+    parser.add_argument("promise", metavar="PROMISE", help="S1 … S14, C1 … C7")
+    parser.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    add_world_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain one promise. 0 when its verdict is as stated, 1 when not."""
+    known = {p.id: p for p in PROMISES}
+    if options.promise not in known:
+        raise UsageError(f"unknown promise {options.promise!r}; allowed: {', '.join(known)}")
+    (policy,) = policies_of([options.policy])
+    world = world_of(options, policy)
+    with Progress(f"{policy.name}, {world}") as progress:
+        result = check(
+            world, (known[options.promise],), (), limits=limits_of(options), report=progress.report, with_causes=True
+        )
+    (judged,) = result.promises
+    if options.json:
+        print(json.dumps(as_data(judged, result), indent=2, ensure_ascii=False))
+    else:
+        out = console()
+        out.print(f"[bold]{judged.promise.id}[/bold]  {judged.promise.text}")
+        out.print(f"policy {policy.name}; {world}")
+        out.print()
+        if judged.verdict is Verdict.FAILS:
+            tell(out, judged, result)
+        else:
+            word = {
+                Verdict.HOLDS: "holds in every state and step of this world: there is no trace to show",
+                Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
+                Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
+            }[judged.verdict]
+            out.print(f"{judged.promise.id} {word}.")
+    return 0 if judged.as_stated and not result.stopped else 1
+
+
+def tell(out: Console, judged: Judged, result: Check) -> None:
+    """The trace that breaks a promise, and what it shows."""
+    first = judged.broken[0]
+    lines = told(first.trace)
+    out.print(lanes(lines, len(lines) - 1))
+    out.print(f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:")
+    out.print(f"  {first.part.text}.")
+    for other in judged.broken[1:]:
+        out.print(f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
+    kept = kept_instead(first, result)
+    if kept:
+        out.print("From the same state, these steps would have kept it:")
+        for step in kept:
+            out.print(f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""), soft_wrap=True)
+    out.print(f"{causes_in_words(judged)}", soft_wrap=True)
+
+
+def kept_instead(broken: BrokenPart, result: Check, most: int = 4) -> list[Line]:
+    """Steps that were possible instead of the last one and keep the part, by the same hand first."""
+    return alternatives(result.world, broken)[:most]
+
+
+def causes_in_words(judged: Judged) -> str:
+    """The smallest sets of fault classes that break the promise, as a sentence."""
+    if not judged.causes:
+        return "The smallest set of fault classes that breaks it was not looked for."
+    sets = [" and ".join(sorted(c)) if c else "no fault at all" for c in judged.causes]
+    return "The smallest sets of fault classes that break it: " + "; or ".join(sets) + "."
+
+
+def as_data(judged: Judged, result: Check) -> dict[str, Any]:
+    """The verdict and its trace for machines."""
+    return {
+        "promise": judged.promise.id,
+        "text": judged.promise.text,
+        "policy": result.world.variant.policy.name,
+        "verdict": judged.verdict.value,
+        "stated": judged.stated.value,
+        "as_stated": judged.as_stated,
+        "causes": [sorted(c) for c in judged.causes],
+        "broken": [
+            {
+                "part": b.part.text,
+                "steps": [
+                    {
+                        "who": x.who,
+                        "does": x.does,
+                        "answer": x.answer,
+                        "truth": list(x.truth),
+                        "belief": list(x.belief),
+                        "faults": list(x.faults),
+                    }
+                    for x in told(b.trace)
+                ],
+            }
+            for b in judged.broken
+        ],
+    }

@@ -1,0 +1,51 @@
+"""The ``peeklock`` command. Exit code 0: as stated; 1: a finding; 2: bad usage or input; 130: interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import NoReturn
+
+from peeklock.cli import check, explain
+from peeklock.cli.errors import UsageError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    top = _Parser(
+        prog="peeklock",
+        description="The executable specification of how a worker settles work items that it took under a lock.",
+        epilog="example: peeklock check --policy retry",
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for command in (check, explain):
+        command.add_parser(commands)
+    return top
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    try:
+        options = parser().parse_args(arguments)
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"peeklock: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("peeklock: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,81 @@
+"""The options that several commands share: which policy, which faults, how large a world."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from attrs import evolve
+
+from peeklock.cli.errors import UsageError, chosen
+from peeklock.model.search import Limits
+from peeklock.model.world import World, WorldError
+from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
+from peeklock.spec.policy import POLICIES, Policy, PolicyError, find_policy
+from peeklock.spec.promises import Promise
+from peeklock.spec.protocol import PROMISES, Variant
+
+
+def add_world_options(parser: argparse.ArgumentParser) -> None:
+    """The options that choose a world."""
+    group = parser.add_argument_group("the world")
+    group.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
+    group.add_argument("--items", type=int, default=2, metavar="N", help="how many items (default 2)")
+    group.add_argument("--deliveries", type=int, default=4, metavar="N", help="at most so many per item (default 4)")
+    group.add_argument(
+        "--max-attempts", type=int, default=2, metavar="N", help="the worlds' own, small max_attempts (default 2)"
+    )
+    names = ", ".join(f.name for f in KNOWN_FAULTS)
+    faults = parser.add_argument_group("the faults", f"Classes: {names}. All but dishonest-permanent are on by default.")
+    faults.add_argument("--without", metavar="FAULT,…", help="switch these classes off")
+    faults.add_argument("--only", metavar="FAULT,…", help="switch all other classes off")
+    faults.add_argument("--with", dest="also", metavar="FAULT,…", help="switch these classes on, too")
+    limits = parser.add_argument_group("limits")
+    limits.add_argument("--limit-seconds", type=float, metavar="S", help="stop after so many seconds of search")
+    limits.add_argument("--limit-mib", type=int, metavar="N", help="stop at so much memory (default: most of what is free)")
+
+
+def policies_of(names: list[str] | None) -> list[Policy]:
+    """The policies that were asked for; all three when none was."""
+    try:
+        return [find_policy(n) for n in names] if names else list(POLICIES.values())
+    except PolicyError as error:
+        raise UsageError(str(error)) from None
+
+
+def world_of(options: argparse.Namespace, policy: Policy) -> World:
+    """The world that the options describe."""
+    known = tuple(f.name for f in KNOWN_FAULTS)
+    faults = {f.name for f in FAULTS}
+    if options.only is not None:
+        faults = set(chosen(options.only, known, "fault class"))
+    if options.also is not None:
+        faults |= set(chosen(options.also, known, "fault class"))
+    if options.without is not None:
+        faults -= set(chosen(options.without, known, "fault class"))
+    try:
+        variant = Variant(evolve(policy, max_attempts=options.max_attempts), frozenset(faults))
+        return World(variant, options.workers, options.items, options.deliveries)
+    except (WorldError, PolicyError) as error:
+        raise UsageError(str(error)) from None
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """The limits that the options set; by default four fifths of the memory that is free now."""
+    if options.limit_seconds is not None and options.limit_seconds <= 0:
+        raise UsageError(f"--limit-seconds is {options.limit_seconds:g}; allowed: more than 0")
+    if options.limit_mib is not None and options.limit_mib <= 0:
+        raise UsageError(f"--limit-mib is {options.limit_mib}; allowed: 1 or more")
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Limits(
+        seconds=options.limit_seconds,
+        bytes=options.limit_mib << 20 if options.limit_mib is not None else free * 4 // 5,
+    )
+
+
+def promises_of(text: str | None) -> tuple[Promise, ...]:
+    """The promises that were asked for; all when none was."""
+    if text is None:
+        return PROMISES
+    ids = chosen(text, tuple(p.id for p in PROMISES), "promise")
+    return tuple(p for p in PROMISES if p.id in ids)
