@@ -2,7 +2,7 @@
 
 import enum
 
-from attrs import define, field
+from attrs import define
 from peeklock.impl.clock import Clock
 from peeklock.impl.effects import Answer, Call, Ok, Refused, Steps
 from peeklock.impl.events import Called, Counted, Event, Observer, ShutdownRequested
@@ -47,7 +47,7 @@ class Context:
     policy: Policy
     metrics: Metrics
     observer: Observer | None
-    drop_at_ms: int | None = field(default=None, init=False)
+    drop_at_ms: int | None = None
     """The end of the shutdown grace; None as long as no shutdown was requested."""
 
     def now_ms(self) -> int:

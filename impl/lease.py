@@ -2,7 +2,7 @@
 
 import enum
 
-from attrs import define, field
+from attrs import define
 from peeklock.impl.context import Context
 from peeklock.impl.effects import Ok, Renew, Steps
 
@@ -29,7 +29,7 @@ class Lease:
     _held_until_ms: int
     _due_ms: int | None
     """When to renew next; None when an error has ended the renewing."""
-    _failing: bool = field(default=False, init=False)
+    _failing: bool = False
     """The last renewal failed, and is to be tried again."""
 
     @classmethod

@@ -357,3 +357,40 @@ def test_hardened_renews_again_in_the_ack_sequence_too(store: Store, clock: Virt
         f"3600 A {ACK} -> ok",
         "3600 A counted success",
     ]
+
+
+def test_hardened_ends_the_renewing_at_the_locks_own_end_but_not_the_ack_sequence(
+    store: Store, clock: VirtualClock
+) -> None:
+    policy = evolve(HARDENED, lock_timeout_ms=4_000, ack_waits_ms=(4_500, 1_000))
+    scene = Scene(store, clock, {"ack": [RETRYABLE] * 2, "renew": [RETRYABLE] * 9}, policy=policy)
+
+    assert scene.run() is Verdict.UNCERTAIN
+
+    assert scene.story[4:] == [
+        "2000 A renew t-1 for 4000 -> retryable",
+        "3000 A renew t-1 for 4000 -> retryable",
+        f"4500 A {ACK} -> retryable",
+        f"5500 A {ACK} -> permanent",
+        "5500 A counted ack_uncertain",
+    ]
+
+
+@pytest.mark.parametrize("renewals", [[], [RETRYABLE, None]])
+def test_a_renewal_that_is_late_is_sent_all_the_same(
+    store: Store, clock: VirtualClock, renewals: list[Fault | None]
+) -> None:
+    """The worker was held up, not refused: only the store can say whether its lock is gone."""
+
+    def held_up(item: WorkItem) -> Generator[int, None, str]:
+        yield 27_000  # past the scripted renewals
+        clock.advance(40_000)
+        yield 1
+        return "never"
+
+    scene = Scene(store, clock, {"renew": renewals}, policy=HARDENED)
+    worker = scene.worker()
+    worker.handlers = {"charge": held_up}
+
+    assert worker.run_once(scene.store) is Verdict.ABANDONED
+    assert f"67000 A {RENEW} -> permanent" in scene.story
