@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
@@ -211,3 +211,20 @@ def _article(metric: Metric) -> str:
     if metric in (Metric.UNCERTAIN, Metric.POISON):
         return f"the delivery as {metric.value}"
     return f"an {metric.value}" if metric.value[0] in "aeiou" else f"a {metric.value}"
+
+
+def describe_item(record: Record, name_token: Callable[[int], str]) -> str:
+    """Where an item stands, in words."""
+    where = get(record, row)
+    assert isinstance(where, Row)
+    held = f" ({name_token(record[PLACE[current]])})" if record[PLACE[current]] else ""
+    delivered = f", completions {record[PLACE[completions]]}" if record[PLACE[completions]] else ""
+    return f"{where.value}{held}, attempt count {record[PLACE[attempt_count]]}{delivered}"
+
+
+def describe_worker(record: Record) -> str:
+    """What a worker is at, in words."""
+    at = get(record, phase)
+    assert isinstance(at, Phase)
+    tried = f", {record[PLACE[attempts]]} attempts made" if record[PLACE[attempts]] else ""
+    return at.value + tried + (", shutting down" if get(record, draining) else "")

@@ -1,0 +1,50 @@
+"""What can be seen of a run: one call with its answer, one committed effect, or one event."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from peeklock.spec.actions import Answer, Call, Event, Metric
+from peeklock.spec.state import Result
+
+
+@frozen
+class Observation:
+    """One thing that was seen. What is None was not seen, and every possibility is kept.
+
+    A call is named by ``call``; ``answer`` is what the caller was told, ``effect`` whether it changed the store.
+    Anything else that happened is named by ``event``, a verdict that a worker counted by ``counts``.
+    """
+
+    call: Call | None = None
+    event: Event | None = None
+    counts: Metric | None = None
+    worker: str | None = None
+    item: str | None = None
+    token: str | None = None
+    """The token that the call presents, or that a fetch returned."""
+    answer: Answer | None = None
+    effect: bool | None = None
+    attempt: int | None = None
+    """The attempt count that a fetch returned."""
+    completions: tuple[Result, ...] = ()
+    """What the completion of an ack may be; empty where that was not seen."""
+    at_ms: int | None = None
+    lasts_ms: int | None = None
+    """The lock timeout of a fetch, the extension of a renewal, or the delay of an enqueue or an abandon."""
+    place: str = ""
+    """Where it was seen: a file's line, or a step's number."""
+
+    def __str__(self) -> str:
+        who = f"worker {self.worker}: " if self.worker else ""
+        about = " ".join(x for x in (self.token or self.item or "",) if x)
+        if self.counts is not None:
+            return f"{who}counts {self.counts.value}"
+        if self.event is not None:
+            return f"{who}{self.event.value}" + (f" ({about})" if about else "")
+        assert self.call is not None
+        answer = "" if self.answer is None else f" -> {self.answer.value}"
+        effect = {None: "", True: ", which took effect", False: ", without effect"}[self.effect]
+        if self.answer is Answer.OK:
+            effect = ""
+        return f"{who}{self.call.value} {about}{answer}{effect}".replace("  ", " ")
