@@ -236,13 +236,13 @@ def test_a_worker_killed_between_fetch_and_ack_leaves_the_item_to_its_locks_expi
 
 
 def work_until_killed(path: Path, now_ms: int, die_after: int | None) -> Callable[[Pipe], None]:
-    """Fetch and ack item after item, saying so; killed by itself after so many of SQLite's own steps."""
+    """Fetch and ack an item at every word; killed by itself after so many of SQLite's own steps."""
 
     def body(pipe: Pipe) -> None:
         store = SqliteStore(path, VirtualClock(now_ms))
         if die_after is not None:
             store._connection.set_progress_handler(Countdown(die_after), 1)
-        while (delivery := store.fetch(1_000)) is not None:
+        while pipe.hear() and (delivery := store.fetch(1_000)) is not None:
             item_id = delivery.item.id
             pipe.say(f"fetched {item_id}")
             store.ack(delivery.token, Completion(CompletionKind.SUCCESS, item_id, delivery.token))
@@ -282,14 +282,18 @@ def test_nothing_is_lost_and_nothing_done_twice_by_a_worker_that_is_killed_a_hun
         now_ms = kill * 10_000
         by_itself = kill % 2 == 0
         child = Child(work_until_killed(path, now_ms, chance.randrange(1, 400) if by_itself else None))
-        if not by_itself:
-            heard = [child.pipe.hear() for _ in range(chance.randrange(1, 8))]
+        heard = []
+        if by_itself:
+            child.pipe.say("go\n" * 50)
+        else:
+            for _ in range(chance.randrange(3)):
+                child.pipe.say("go")
+                heard += [child.pipe.hear(), child.pipe.hear()]
+            child.pipe.say("go")
             spin_until = time.perf_counter() + chance.random() * 0.001
             while time.perf_counter() < spin_until:
-                pass  # somewhere within the next call
+                pass  # somewhere in the fetch or the ack of this item, or just after
             child.kill()
-        else:
-            heard = []
         heard += iter(child.pipe.hear, "")
         assert child.ended() == -signal.SIGKILL
         places[heard[-1].split()[0] if heard else "nothing"] += 1
@@ -304,6 +308,7 @@ def test_nothing_is_lost_and_nothing_done_twice_by_a_worker_that_is_killed_a_hun
     # The kills did fall between fetch and ack, after an ack, and before anything was said.
     assert min(places["fetched"], places["acked"], places["nothing"]) > 0, places
     last = Child(work_until_killed(path, 10_000_000, None))
+    last.pipe.say("go\n" * (len(items) + 1))
     assert list(iter(last.pipe.hear, "empty"))[-1].startswith("acked")
     assert last.ended() == 0
     with closing(SqliteStore(path, VirtualClock())) as store:
