@@ -54,6 +54,7 @@ class Event(enum.Enum):
     HANDLER_SUCCEEDS = "the handler ends with a result"
     HANDLER_FAILS = "the handler ends with an application error"
     HANDLER_STOPPED = "the cancelled handler is over"
+    LOCK_OVER = "by the worker's own time its lock is over"
     HANDLER_MISSING = "no handler is registered"
     CRASH = "the worker crashes"
     SHUTDOWN = "a shutdown begins"

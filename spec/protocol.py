@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from peeklock.spec import contract, environment, possible, settlement, settling, store, worker
+from peeklock.spec import client, contract, environment, possible, settlement, settling, store, worker
 from peeklock.spec.actions import ABANDONS, Action, Call, Label, Piece
 from peeklock.spec.faults import FAULTS, FIFO, KNOWN_FAULTS, fault
 from peeklock.spec.history import recorded
@@ -34,7 +34,7 @@ def _merged(effects: Iterable[Assignment], history: Iterable[Assignment]) -> tup
     return tuple(written.values())
 
 
-def _with_answer(call: Call, outcome: Piece, reaction: Piece) -> Action:
+def _with_answer(call: Call, outcome: Piece, reaction: Piece, by_policy: bool) -> Action:
     """One step: the store answers, and the worker takes the answer in."""
     (answer,) = outcome.answers
     about_item = _has(outcome, I)
@@ -42,7 +42,7 @@ def _with_answer(call: Call, outcome: Piece, reaction: Piece) -> Action:
     caller: list[Term] = []
     if _has(outcome, T):
         caller.append(working_on[W] == I)  # it presents the token that it has in hand
-    if call in ABANDONS:
+    if call in ABANDONS and by_policy:
         caller.append(rule.abandon_ignores_attempt == (call is Call.ABANDON_IGNORING_ATTEMPT))
     effects = [Assignment(a.target, substitute(a.value, held)) for a in _both(outcome, reaction)]
     label = Label(call, answer, outcome.takes_effect, counts=reaction.counts)
@@ -82,8 +82,12 @@ def compose(
     outcomes: Iterable[Piece] = store.OUTCOMES,
     reactions: Iterable[Piece] = REACTIONS,
     events: Iterable[Piece] = (*worker.OWN_STEPS, *environment.EVENTS),
+    by_policy: bool = True,
 ) -> Iterator[Action]:
-    """Every action of the protocol, for any policy and any faults."""
+    """Every action of the protocol, for any policy and any faults.
+
+    ``by_policy`` says that the policy chooses which kind of abandon there is; a free client may use both.
+    """
     reactions = tuple(reactions)
     for outcome in outcomes:
         for call in outcome.calls:
@@ -91,12 +95,20 @@ def compose(
                 yield _alone(outcome, Label(call, outcome.answers[0], outcome.takes_effect))
             for reaction in reactions:
                 if call in reaction.calls and outcome.answers[0] in reaction.answers:
-                    yield _with_answer(call, outcome, reaction)
+                    yield _with_answer(call, outcome, reaction, by_policy)
     for event in events:
         yield _alone(event, Label(event=event.event))
 
 
 ACTIONS = tuple(compose())
+STORE_ALONE = tuple(
+    compose(
+        reactions=client.REACTIONS,
+        events=(environment.item_becomes_visible, environment.lock_expires),
+        by_policy=False,
+    )
+)
+"""The store with clients that do anything."""
 
 
 def specialized(actions: Iterable[Action], settings: Mapping[Term, Operand]) -> tuple[Action, ...]:

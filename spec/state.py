@@ -61,6 +61,7 @@ class Trouble(enum.Enum):
     HANDLER_MISSING = "no handler is registered"
     RENEWAL_RETRYABLE = "a retryable renewal error while the handler ran"
     RENEWAL_PERMANENT = "a permanent renewal error while the handler ran"
+    LOCK_OVER = "its renewals failed until its lock was over"
     CANCELLATION_ACK_FAILED = "the cancellation ack failed"
 
 

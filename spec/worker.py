@@ -19,6 +19,7 @@ from peeklock.spec.actions import (
     reaction,
     when,
 )
+from peeklock.spec.faults import fault
 from peeklock.spec.policy import (
     AfterCancellationAck,
     AfterExhaustion,
@@ -228,6 +229,36 @@ def renews_again(w: Worker, i: Item) -> Clause:
     )
 
 
+@event(Event.LOCK_OVER)
+def renews_no_more(w: Worker, i: Item) -> Clause:
+    """Renewals have failed until the lock is over by the worker's own time: the handler is told to stop."""
+    return when(
+        phase[w] == Phase.HANDLING,
+        working_on[w] == i,
+        renewing[w],
+        rule.after_retryable_renewal == AfterRetryableRenewal.RETRY,
+        # It cannot be over while renewals succeed.
+        fault("renewal-retryable"),
+    ).then(
+        phase[w].becomes(Phase.STOPPING),
+        renewing[w].becomes(False),
+        trouble[w].becomes(Trouble.LOCK_OVER),
+    )
+
+
+@event(Event.HANDLER_STOPPED)
+def stopped_handler_is_left(w: Worker, i: Item) -> Clause:
+    """The handler has ended within its grace or was aborted; the lock is over, so there is nothing to give back."""
+    return when(
+        phase[w] == Phase.STOPPING,
+        working_on[w] == i,
+        trouble[w] == Trouble.LOCK_OVER,
+        rule.after_retryable_renewal == AfterRetryableRenewal.RETRY,
+    ).then(
+        forget(w),
+    )
+
+
 def _stopped_by(w: Worker, retryable_means: Term, permanent_means: Term) -> Term:
     return either(
         (trouble[w] == Trouble.RENEWAL_RETRYABLE) & retryable_means,
@@ -335,6 +366,8 @@ OWN_STEPS = (
     handler_fails,
     stopped_handler_is_cancelled,
     stopped_handler_is_abandoned,
+    renews_no_more,
+    stopped_handler_is_left,
 )
 REACTIONS = (
     takes_it_in_hand,

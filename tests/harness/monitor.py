@@ -15,7 +15,7 @@ from peeklock.harness.observation import Observation
 from peeklock.spec.actions import Action, Answer, Call, Event, Label, Metric, Timer
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, State, Stepper, predicate
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
-from peeklock.spec.protocol import PROMISES, Variant
+from peeklock.spec.protocol import ACTIONS, PROMISES, Variant, specialized
 from peeklock.spec.state import Phase, Result, attempt_count, issued, phase, result, row, token, working_on
 from peeklock.spec.terms import substitute
 
@@ -73,13 +73,14 @@ _BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
 class Monitor:
     """Keeps every state that explains a run, observation by observation."""
 
-    def __init__(self, variant: Variant, scope: Scope = Scope()) -> None:
+    def __init__(self, variant: Variant, scope: Scope = Scope(), actions: tuple[Action, ...] = ACTIONS) -> None:
         self.variant, self.scope = variant, scope
+        actions = specialized(actions, variant.settings)
         self.worlds: frozenset[World] = frozenset({World()})
         self.now_ms: int | None = None
         self.workers: dict[str, int] = {}
         self.items: dict[str, int] = {}
-        self._steppers = [Stepper(a) for a in variant.actions()]
+        self._steppers = [Stepper(a) for a in actions]
         self._by_call: dict[Call, list[Stepper]] = {}
         self._by_event: dict[Event, list[Stepper]] = {}
         for stepper in self._steppers:
@@ -89,7 +90,7 @@ class Monitor:
             if label.event is not None:
                 self._by_event.setdefault(label.event, []).append(stepper)
         self._hidden = [s for s in self._steppers if self._is_hidden(s.action.label)]
-        self._promises = _StepPromises(variant)
+        self._promises = _StepPromises(variant, actions)
 
     def _is_hidden(self, label: Label) -> bool:
         scope = self.scope
@@ -289,9 +290,9 @@ class Monitor:
 class _StepPromises:
     """The promises about steps and states, ready to be asked of one concrete step or state."""
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: Variant, actions: tuple[Action, ...]) -> None:
         self._steps: dict[str, list[tuple[str, object]]] = {}
-        for action in variant.actions():
+        for action in actions:
             terms = [(p.id, variant.obligation(part, action)) for p in PROMISES for part in p.parts]
             self._steps[action.name] = [(pid, predicate(t)) for pid, t in terms if t is not None]
         self._states = [
