@@ -8,7 +8,15 @@ In reading order: :mod:`~peeklock.proofs.lemmas` (what is known of every reachab
 
 from peeklock.proofs.counterexample import Counterexample
 from peeklock.proofs.lemmas import LEMMAS, Lemma
-from peeklock.proofs.report import ALL_FAULTS, ProofReport, Row, Verdict, prove, prove_as_stated, widest_faults
+from peeklock.proofs.report import (
+    ALL_FAULTS,
+    ProofReport,
+    Row,
+    Verdict,
+    prove,
+    prove_as_stated,
+    widest_faults,
+)
 
 __all__ = [
     "ALL_FAULTS",

@@ -1,19 +1,18 @@
 """Terms as Z3 formulas, and the only place that talks to Z3.
 
-Workers and items are uninterpreted sorts, so there are any number of them; an enumeration is a sort of that many
-values; a natural number is an integer that is not negative; a variable is a function. A term must be ground, see
-:mod:`~peeklock.proofs.quantifiers`.
+Workers and items are uninterpreted sorts, so there are any number of them; an enumeration is a sort of
+that many values; a natural number is an integer that is not negative; a variable is a function. A term
+must be ground, see :mod:`~peeklock.proofs.quantifiers`.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import z3  # type: ignore[import-untyped]  # ships no types
 from attrs import field, frozen
-
 from peeklock.proofs.quantifiers import Untreatable
 from peeklock.spec.terms import BOOL, ITEM, NAT, NO_ITEM, WORKER, Sort, Term, Variable, arguments
 
@@ -140,7 +139,7 @@ class Model:
     model: Any
 
     def value(self, term: Term) -> Any:
-        """The value of a ground term; of a worker or an item, a name that equals another's when they are the same."""
+        """The value of a ground term; of a worker or an item, its name: the same one has the same name."""
         found = self.model.eval(self.encoder.formula(term), model_completion=True)
         if term.sort == BOOL:
             return bool(z3.is_true(found))
@@ -197,13 +196,14 @@ class Asker:
 
     def ask(self, hypotheses: Iterable[str]) -> Answered:
         """Is there a state in which these hypotheses and all facts hold?"""
-        by_switch: Mapping[str, str] = {str(self.switches[h]): h for h in hypotheses if h in self.switches}
+        switches = {self.switches[h].get_id(): h for h in hypotheses if h in self.switches}
         try:
-            verdict = self.solver.check(*(self.switches[h] for h in by_switch.values()))
+            verdict = self.solver.check(*(self.switches[h] for h in switches.values()))
         except z3.Z3Exception as error:
             return Answered(Outcome.UNDECIDED, reason=str(error))
         if verdict == z3.unsat:
-            return Answered(Outcome.IMPOSSIBLE, frozenset(by_switch[str(s)] for s in self.solver.unsat_core()))
+            core = self.solver.unsat_core()
+            return Answered(Outcome.IMPOSSIBLE, frozenset(switches[s.get_id()] for s in core))
         if verdict == z3.sat:
             return Answered(Outcome.POSSIBLE, model=Model(self.encoder, self.solver.model()))
         return Answered(Outcome.UNDECIDED, reason=self.solver.reason_unknown())

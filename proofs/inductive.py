@@ -1,18 +1,18 @@
 """Induction: what holds at first and is kept by every step holds always.
 
-A **claim** is a lemma or a part of a promise. One about states must hold in the initial state and be kept by every
-action; one about steps must hold of every step of its kind. Every question supposes all claims about states that
-are still standing. A claim that fails stops being supposed, and what had used it is asked again, so what is left
-standing in the end is inductive, whatever the lemmas were.
+A **claim** is a lemma or a part of a promise. One about states must hold in the initial state and be kept
+by every action; one about steps must hold of every step of its kind. Every question supposes all claims
+about states that are still standing. A claim that fails stops being supposed, and what had used it is
+asked again, so what is left standing in the end is inductive, whatever the lemmas were.
 """
 
 from __future__ import annotations
 
+import enum
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import define, evolve, field, frozen
-
+from attrs import define, field, frozen
 from peeklock.proofs.counterexample import Counterexample, counterexample
 from peeklock.proofs.encode import Answered, Asker, Encoder, Model, Outcome
 from peeklock.proofs.quantifiers import Named, Untreatable, Witnesses, instantiated, witnessed
@@ -20,7 +20,6 @@ from peeklock.spec.actions import Action
 from peeklock.spec.policy import rule
 from peeklock.spec.promises import Part
 from peeklock.spec.protocol import Variant, resolved, specialized
-from peeklock.spec.state import VARIABLES
 from peeklock.spec.terms import TRUE, Term, Variable, after, arguments, constant, negate, rebuild, substitute
 
 MAX_ATTEMPTS: Term = rule.max_attempts
@@ -35,7 +34,7 @@ class AnyMaximum(Variant):
     """A variant of the protocol for any ``max_attempts``."""
 
     @property
-    def settings(self) -> dict[Term, object]:  # type: ignore[override]  # only read
+    def settings(self) -> dict[Term, int | bool | enum.Enum]:
         """The values of all settings but that one."""
         return {t: v for t, v in super().settings.items() if t is not MAX_ATTEMPTS}
 
@@ -97,12 +96,10 @@ class Induction:
     ) -> None:
         self.variant = variant
         self.limit = limit
-        self.actions = specialized(actions, variant.settings)  # type: ignore[arg-type]
+        self.actions = specialized(actions, variant.settings)
         self.claims = {c.name: c for c in claims}
         self.states: dict[str, Term] = {
-            c.name: substitute(c.part.state, variant.settings)  # type: ignore[arg-type]
-            for c in claims
-            if c.part.state is not None
+            c.name: substitute(c.part.state, variant.settings) for c in claims if c.part.state is not None
         }
         self.standing = set(self.states)
         self.findings: dict[str, Finding] = {}
@@ -124,6 +121,19 @@ class Induction:
             while fallen:
                 fallen.extend(self._fall(fallen.pop()))
             pending += sorted(self._unsettled())
+
+    def needs(self, name: str) -> Iterator[str]:
+        """The claims that no longer follow when this one, which stands, is not supposed."""
+        self.standing.discard(name)
+        try:
+            for finding in self.findings.values():
+                again = (q for q, a in finding.answers if name in a.used)
+                if finding.claim.name != name and any(
+                    self._answer(q).outcome is not Outcome.IMPOSSIBLE for q in again
+                ):
+                    yield finding.claim.name
+        finally:
+            self.standing.add(name)
 
     def _unsettled(self) -> set[str]:
         used = set().union(*(f.used for f in self.findings.values()))
@@ -184,7 +194,9 @@ class Induction:
             try:
                 goal = self._goal(claim, state, action)
             except (AssertionError, TypeError, ValueError) as error:
-                yield Question(action, (), (), TRUE, trouble=f"the claim cannot be made of this step: {error}")
+                yield Question(
+                    action, (), (), TRUE, trouble=f"the claim cannot be made of this step: {error}"
+                )
                 continue
             if goal is TRUE:
                 finding.kept += 1

@@ -1,8 +1,9 @@
 """Lemmas: what must be known of every reachable state so that the promises follow by induction.
 
-A lemma is a term like a promise's, so every reader can check it: the proofs show that it holds in every reachable
-state for any number of workers and items, and a search or a monitor can look at it in the states that it meets.
-One set of lemmas serves every policy and every choice of faults; where they differ, a lemma reads the setting.
+A lemma is a term like a promise's, so every reader can check it: the proofs show that it holds in every
+reachable state for any number of workers and items, and a search or a monitor can look at it in the
+states that it meets. One set of lemmas serves every policy and every choice of faults; where they differ,
+a lemma reads the setting.
 """
 
 from __future__ import annotations
@@ -10,15 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import frozen
-
 from peeklock.spec.actions import Item, Worker
 from peeklock.spec.faults import fault
-from peeklock.spec.history import PROMISED_ATTEMPTS
 from peeklock.spec.policy import (
-    AfterCancellationAck,
     AfterExhaustion,
     AfterPermanentRenewal,
-    AfterRefusal,
     AfterRetryableRenewal,
     AfterUncertain,
     PoisonAck,
@@ -50,8 +47,8 @@ from peeklock.spec.state import (
     trouble,
     working_on,
 )
-from peeklock.spec.store import in_queue, lock_is_valid
-from peeklock.spec.terms import FALSE, ITEM, WORKER, Operand, Term, both, either, every, implies
+from peeklock.spec.store import lock_is_valid
+from peeklock.spec.terms import ITEM, WORKER, Operand, Term, both, either, every, implies
 from peeklock.spec.worker import one_shot_poison
 
 
@@ -113,7 +110,9 @@ def _tokens() -> tuple[Lemma, ...]:
                     WORKER,
                     lambda b: every(
                         ITEM,
-                        lambda i: either(a == b, working_on[a] != i, working_on[b] != i, token[a] != token[b]),
+                        lambda i: either(
+                            a == b, working_on[a] != i, working_on[b] != i, token[a] != token[b]
+                        ),
                     ),
                 ),
             ),
@@ -206,7 +205,11 @@ def _sequence() -> tuple[Lemma, ...]:
         ),
         Lemma(
             "before the ack sequence there is no result",
-            of_worker(lambda w: implies(_phase_in(w, Phase.IDLE, Phase.FETCHED, Phase.HANDLING), result[w] == Result.NONE)),
+            of_worker(
+                lambda w: implies(
+                    _phase_in(w, Phase.IDLE, Phase.FETCHED, Phase.HANDLING), result[w] == Result.NONE
+                )
+            ),
             "no handler runs for poison (C3)",
         ),
     )
@@ -214,15 +217,18 @@ def _sequence() -> tuple[Lemma, ...]:
 
 def _stopped_by_renewal(w: Worker) -> Term:
     return either(
-        (trouble[w] == Trouble.RENEWAL_RETRYABLE) & (rule.after_retryable_renewal != AfterRetryableRenewal.RETRY),
+        (trouble[w] == Trouble.RENEWAL_RETRYABLE)
+        & (rule.after_retryable_renewal != AfterRetryableRenewal.RETRY),
         trouble[w] == Trouble.RENEWAL_PERMANENT,
     )
 
 
 def _cancelled_by_renewal(w: Worker) -> Term:
     return either(
-        (trouble[w] == Trouble.RENEWAL_RETRYABLE) & (rule.after_retryable_renewal == AfterRetryableRenewal.CANCEL),
-        (trouble[w] == Trouble.RENEWAL_PERMANENT) & (rule.after_permanent_renewal == AfterPermanentRenewal.CANCEL),
+        (trouble[w] == Trouble.RENEWAL_RETRYABLE)
+        & (rule.after_retryable_renewal == AfterRetryableRenewal.CANCEL),
+        (trouble[w] == Trouble.RENEWAL_PERMANENT)
+        & (rule.after_permanent_renewal == AfterPermanentRenewal.CANCEL),
     )
 
 
@@ -232,7 +238,8 @@ def _abandon_cause(w: Worker) -> Term:
         (attempts[w] == 1) & (last[w] == Last.PERMANENT),
         trouble[w] == Trouble.CANCELLATION_ACK_FAILED,
         trouble[w] == Trouble.HANDLER_MISSING,
-        (trouble[w] == Trouble.RENEWAL_PERMANENT) & (rule.after_permanent_renewal == AfterPermanentRenewal.ABANDON),
+        (trouble[w] == Trouble.RENEWAL_PERMANENT)
+        & (rule.after_permanent_renewal == AfterPermanentRenewal.ABANDON),
     )
 
 
@@ -280,9 +287,9 @@ def _runs() -> tuple[Lemma, ...]:
 def _under_fewer_faults() -> tuple[Lemma, ...]:
     renewals_succeed = ~fault("renewal-retryable") & ~fault("renewal-permanent")
     locks_last = ~fault("expiry") & ~fault("shutdown")
-    poison_is_heard = both(
-        locks_last, ~fault("ack-retryable"), ~fault("ack-permanent")
-    ) | (rule.poison_ack == PoisonAck.RETRIED)
+    poison_is_heard = both(locks_last, ~fault("ack-retryable"), ~fault("ack-permanent")) | (
+        rule.poison_ack == PoisonAck.RETRIED
+    )
     return (
         Lemma(
             "where renewals do not fail, a stopped handler has lost its lock",
@@ -317,7 +324,9 @@ def _under_fewer_faults() -> tuple[Lemma, ...]:
         Lemma(
             "where no ack is answered by a retryable error, none is remembered",
             of_worker(
-                lambda w: implies(~fault("ack-retryable") & ~fault("response-lost"), last[w] != Last.RETRYABLE)
+                lambda w: implies(
+                    ~fault("ack-retryable") & ~fault("response-lost"), last[w] != Last.RETRYABLE
+                )
             ),
             "with a single attempt, too, a permanent error is what came before an abandon (S10)",
         ),

@@ -1,10 +1,11 @@
 """Quantifiers made ground: what Z3 is asked never has one.
 
-An asserted term has two kinds of quantifiers. One that says *there is* gets a fresh name (a witness). One that
-says *every* is written out for each named worker or item of the query: the parameters of the action, the witnesses,
-and what the named workers have in hand. That is all there is to speak of: ``working_on`` is the only function from
-one index to another and it ends in an item, so a model of the written-out query, cut down to the named workers and
-items, is a model of the query itself. So Z3 always decides, and when it finds a state, the state is genuine.
+An asserted term has two kinds of quantifiers. One that says *there is* gets a fresh name (a witness). One
+that says *every* is written out for each named worker or item of the query: the parameters of the action,
+the witnesses, and what the named workers have in hand. That is all there is to speak of: ``working_on``
+is the only function from one index to another and it ends in an item, so a model of the written-out
+query, cut down to the named workers and items, is a model of the query itself. So Z3 always decides, and
+when it finds a state, the state is genuine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import field, frozen
-
 from peeklock.spec.state import working_on
 from peeklock.spec.terms import (
     BOOL,

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from attrs import frozen
-
 from peeklock.proofs.counterexample import Counterexample
 from peeklock.proofs.encode import Outcome
 from peeklock.proofs.inductive import LIMIT, AnyMaximum, Claim, Finding, Induction
@@ -65,7 +64,7 @@ class ProofReport:
     rows: tuple[Row, ...]
     asked: tuple[Promise, ...]
     impossible: tuple[str, ...]
-    """Actions that the lemmas show to be unable to happen."""
+    """Actions that the lemmas show to be unable to happen; looked for when all promises were asked for."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -104,7 +103,9 @@ class ProofReport:
     def unexpected(self) -> Iterator[str]:
         """The promises whose verdict is not the one that the spec states."""
         for promise in self.asked:
-            stated = Verdict.REFUTED if promise.is_stated_to_fail(self.policy, self.faults) else Verdict.PROVED
+            stated = (
+                Verdict.REFUTED if promise.is_stated_to_fail(self.policy, self.faults) else Verdict.PROVED
+            )
             if self.verdict(promise) is not stated:
                 yield f"{promise.id} is {self.verdict(promise).value}, not {stated.value}"
 
@@ -126,7 +127,8 @@ class ProofReport:
     def lines(self) -> Iterator[str]:
         """The report as text."""
         yield f"policy {self.policy.name}; {', '.join(self.assumptions)}"
-        yield f"{self.queries} questions, {self.seconds:.1f} s, any number of workers, items, tokens and max_attempts"
+        yield "any number of workers, items and tokens; any max_attempts"
+        yield f"{self.queries} questions, {self.seconds:.1f} s"
         for promise in self.asked:
             verdict = self.verdict(promise).value if self.speaks(promise) else "says nothing"
             yield f"{promise.id:>4}  {verdict:8}  {promise.text}"
@@ -145,9 +147,28 @@ def claims(lemmas: Iterable[Lemma], promises: Iterable[Promise]) -> tuple[Claim,
     """Lemmas and promises as claims; the parts of a promise are numbered from 1."""
     of_lemmas = [Claim(lemma.name, lemma.name, always(lemma.name, lemma.state)) for lemma in lemmas]
     of_promises = [
-        Claim(f"{p.id}.{k}", part.text, part, p.id) for p in promises for k, part in enumerate(p.parts, start=1)
+        Claim(f"{p.id}.{k}", part.text, part, p.id)
+        for p in promises
+        for k, part in enumerate(p.parts, start=1)
     ]
     return (*of_lemmas, *of_promises)
+
+
+def induct(
+    policy: Policy,
+    faults: frozenset[str] = ALL_FAULTS,
+    promises: tuple[Promise, ...] = PROMISES,
+    *,
+    actions: Iterable[Action] = ACTIONS,
+    lemmas: tuple[Lemma, ...] = LEMMAS,
+    limit: int = LIMIT,
+) -> Induction:
+    """The induction that settles these promises and what they rest on, which may be other promises."""
+    ids = {p.id for p in promises}
+    known = (*promises, *(p for p in PROMISES if p.id not in ids))
+    induction = Induction(AnyMaximum(policy, faults), actions, claims(lemmas, known), limit)
+    induction.settle(c.name for c in claims((), promises))
+    return induction
 
 
 def prove(
@@ -161,20 +182,19 @@ def prove(
 ) -> ProofReport:
     """Prove promises for any number of workers, items, tokens and any ``max_attempts``.
 
-    With ``promises`` None, all of them and all lemmas; otherwise those, and what they rest on. A claim that is not
-    proved is no longer supposed, so the others are judged without it. ``actions`` may be a changed protocol.
+    With ``promises`` None, all of them and all lemmas; otherwise those, and what they rest on. A claim that
+    is not proved is no longer supposed, so the others are judged without it. ``actions`` may be a changed
+    protocol.
     """
-    known = PROMISES if promises is None else (*promises, *(p for p in PROMISES if p not in promises))
-    induction = Induction(AnyMaximum(policy, faults), actions, claims(lemmas, known), limit)
-    asked = known if promises is None else promises
-    names = [c.name for c in claims(lemmas if promises is None else (), asked)]
-    induction.settle(names)
+    asked = PROMISES if promises is None else promises
+    induction = induct(policy, faults, asked, actions=actions, lemmas=lemmas, limit=limit)
+    if promises is None:
+        induction.settle(lemma.name for lemma in lemmas)
+    order = {name: k for k, name in enumerate(induction.claims)}
+    found = sorted(induction.findings.values(), key=lambda f: order[f.claim.name])
+    impossible = (a.name for a in induction.actions if induction.possible(a) is Outcome.IMPOSSIBLE)
     return ProofReport(
-        policy,
-        faults,
-        tuple(_row(f) for f in induction.findings.values()),
-        asked,
-        tuple(a.name for a in induction.actions if induction.possible(a) is Outcome.IMPOSSIBLE),
+        policy, faults, tuple(map(_row, found)), asked, tuple(impossible) if promises is None else ()
     )
 
 
@@ -195,7 +215,9 @@ def _row(finding: Finding) -> Row:
     )
 
 
-def widest_faults(promise: Promise, policy: Policy, faults: frozenset[str] = ALL_FAULTS) -> tuple[frozenset[str], ...]:
+def widest_faults(
+    promise: Promise, policy: Policy, faults: frozenset[str] = ALL_FAULTS
+) -> tuple[frozenset[str], ...]:
     """The largest choices of fault classes under which the promise is not stated to fail."""
     causes = [c for c in promise.broken_by.get(policy.stands_for, ()) if c <= faults]
     choices = {faults - frozenset(off) for off in product(*causes)}
@@ -205,8 +227,8 @@ def widest_faults(promise: Promise, policy: Policy, faults: frozenset[str] = ALL
 def prove_as_stated(policy: Policy, promises: tuple[Promise, ...] | None = None) -> tuple[ProofReport, ...]:
     """Everything that the spec states about a policy.
 
-    First with all fault classes; then, for promises that are stated to fail, with each largest choice of fault
-    classes under which they are not.
+    First with all fault classes; then, for promises that are stated to fail, with each largest choice of
+    fault classes under which they are not.
     """
     first = prove(policy, ALL_FAULTS, promises)
     limited: dict[frozenset[str], list[Promise]] = {}
