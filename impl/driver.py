@@ -7,9 +7,13 @@ from typing import Protocol, TypeAlias
 from peeklock.impl.clock import Clock
 from peeklock.impl.context import Verdict
 from peeklock.impl.effects import (
+    Abandon,
     AbortHandler,
+    Ack,
     Effect,
+    Fetch,
     Outcome,
+    Renew,
     Reply,
     StartHandler,
     StepHandler,
@@ -151,27 +155,21 @@ class Driver:
         match effect:
             case Wait(until_ms):
                 clock.wait_ms(self._before_drop(until_ms) - clock.now_ms())
-                return None
             case StartHandler(delivery):
                 self._run = HandlerRun(self._worker.handlers[delivery.item.name], delivery.item, clock)
-                return None
-            case StepHandler(_, until_ms, cancelled):
-                return None if self._run is None else self._run.step(self._before_drop(until_ms), cancelled)
-            case AbortHandler():
-                self._stop_handler()
-                return None
-        return perform(self._store, effect)
+            case StepHandler(_, until_ms, cancelled) if self._run is not None:
+                return self._run.step(self._before_drop(until_ms), cancelled)
+            case AbortHandler() if self._run is not None:
+                self._run.abort()
+            case Fetch() | Renew() | Ack() | Abandon():
+                return perform(self._store, effect)
+        return None
 
     def _send(self, reply: Reply) -> None:
         try:
             self.pending = self._cycle.send(reply)
         except StopIteration as stop:
-            self._stop_handler()
             self.pending, self.verdict = None, stop.value
-
-    def _stop_handler(self) -> None:
-        if self._run is not None:
-            self._run.abort()
 
     def _before_drop(self, until_ms: int) -> int:
         # A shutdown may have been requested after the effect was yielded.

@@ -1,6 +1,7 @@
 """Running a handler while its lock is renewed."""
 
 import logging
+import sys
 
 from peeklock.impl.context import Context, GraceOver
 from peeklock.impl.effects import AbortHandler, Outcome, StartHandler, StepHandler, Steps
@@ -10,8 +11,6 @@ from peeklock.impl.store import Delivery
 
 log = logging.getLogger(__name__)
 
-_NO_END_MS = 10**18
-
 
 def handle(context: Context, delivery: Delivery, lease: Lease) -> Steps[Outcome | Loss]:
     """Run the handler; return how it ended, or what follows the loss of the lock that stopped it.
@@ -19,19 +18,22 @@ def handle(context: Context, delivery: Delivery, lease: Lease) -> Steps[Outcome 
     A handler that was cancelled has cancellation_grace_ms to end; what it returns is dropped.
     GraceOver, with the handler aborted, at the end of the shutdown grace.
     """
-    token = delivery.token
     yield StartHandler(delivery)
     context.tell(HandlerStarted(context.name, context.now_ms(), delivery))
+    try:
+        return (yield from _run(context, delivery.token, lease))
+    except GraceOver:
+        yield from _abort(context, delivery.token)
+        raise
+
+
+def _run(context: Context, token: str, lease: Lease) -> Steps[Outcome | Loss]:
     while True:
-        if context.is_grace_over():
-            yield from _abort(context, token)
-            raise GraceOver
         loss = yield from lease.renew_if_due()
         if loss is not None:
             yield from _cancel(context, token, loss)
             return loss
-        until_ms = context.before_drop(lease.before_due(_NO_END_MS))
-        outcome = yield from _step(context, StepHandler(token, until_ms, cancelled=False))
+        outcome = yield from _step(context, token, lease.before_due(sys.maxsize), cancelled=False)
         if outcome is not None:
             return outcome
 
@@ -42,22 +44,22 @@ def _cancel(context: Context, token: str, loss: Loss) -> Steps[None]:
     context.tell(HandlerCancelled(context.name, context.now_ms(), token))
     stop_at_ms = context.now_ms() + context.policy.cancellation_grace_ms
     while context.now_ms() < stop_at_ms:
-        if context.is_grace_over():
-            yield from _abort(context, token)
-            raise GraceOver
-        until_ms = context.before_drop(stop_at_ms)
-        if (yield from _step(context, StepHandler(token, until_ms, cancelled=True))) is not None:
+        if (yield from _step(context, token, stop_at_ms, cancelled=True)) is not None:
             return
     yield from _abort(context, token)
 
 
-def _step(context: Context, step: StepHandler) -> Steps[Outcome | None]:
+def _step(context: Context, token: str, until_ms: int, cancelled: bool) -> Steps[Outcome | None]:
+    """Let the handler run; return its outcome when it has ended. GraceOver when it may not run on."""
+    if context.is_grace_over():
+        raise GraceOver
+    step = StepHandler(token, context.before_drop(until_ms), cancelled)
     outcome = yield step
     if outcome is None:
         return None
     if not isinstance(outcome, Outcome):
         raise TypeError(f"{step} must be answered with an Outcome or None, not {outcome!r}")
-    context.tell(HandlerEnded(context.name, context.now_ms(), step.token, outcome.payload, outcome.failed))
+    context.tell(HandlerEnded(context.name, context.now_ms(), token, outcome.payload, outcome.failed))
     return outcome
 
 

@@ -3,7 +3,7 @@
 import logging
 
 from peeklock.impl.context import Context, GraceOver, Verdict
-from peeklock.impl.effects import Abandon, Ack, Ok, Steps, Wait
+from peeklock.impl.effects import Abandon, Ack, Ok, Refused, Steps, Wait
 from peeklock.impl.events import Dropped
 from peeklock.impl.lease import Lease, Loss
 from peeklock.impl.metrics import APPLICATION_ERROR, INFRASTRUCTURE_ERROR, POISON, SUCCESS, UNCERTAIN
@@ -84,10 +84,9 @@ def _leave(context: Context, token: str) -> Verdict:
 
 def _try_abandon(context: Context, token: str, delay_ms: int) -> Steps[bool]:
     answer = yield from context.call(Abandon(token, delay_ms, context.policy.abandon_ignores_attempt))
-    if isinstance(answer, Ok):
-        return True
-    log.info("%s: abandon failed: %s", token, answer.error)
-    return False
+    if isinstance(answer, Refused):
+        log.info("%s: abandon failed: %s", token, answer.error)
+    return isinstance(answer, Ok)
 
 
 def _failure(context: Context, token: str) -> Steps[Verdict]:

@@ -70,6 +70,7 @@ class Scene:
         self.metrics = Metrics()
         self.runs: list[int] = []
         self.story: list[str] = []
+        self.last: Driver | None = None
         self.takes_ms = takes_ms
         self._fails = fails
         store.enqueue(ITEM)

@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 # Loaded once here, and then there in every forked process that runs the tests.
 import pytest
@@ -128,7 +129,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Undo]]:
     match node:
         case ast.Compare(ops=ops):
             for index, operator in enumerate(ops):
-                yield _set(node, ops, index, COMPARISONS[type(operator)]())
+                before = ast.unparse(node)
+                undo = _replace(ops, index, COMPARISONS[type(operator)]())
+                yield f"`{before}` -> `{ast.unparse(node)}`", undo
         case ast.BoolOp(op=operator):
             yield _assign(node, "op", ast.Or() if isinstance(operator, ast.And) else ast.And())
         case ast.BinOp(op=ast.Add() | ast.Sub() as operator):
@@ -150,17 +153,11 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Undo]]:
 def _drop_statements(node: ast.AST) -> Iterator[tuple[str, Undo]]:
     for field in ("body", "orelse", "finalbody"):
         statements = getattr(node, field, None)
-        if not isinstance(statements, list):
-            continue
-        for index, statement in enumerate(statements):
+        for index, statement in enumerate(statements if isinstance(statements, list) else []):
             kinds = ast.Expr | ast.Assign | ast.AugAssign | ast.Raise | ast.Return | ast.Continue
             if isinstance(statement, kinds) and not _is_text_or_log(statement):
                 dropped = ast.unparse(statement).partition("\n")[0]
-                statements[index] = ast.Pass()
-                yield (
-                    f"drop `{dropped}`",
-                    lambda at=index, was=statement, among=statements: among.__setitem__(at, was),
-                )
+                yield f"drop `{dropped}`", _replace(statements, index, ast.Pass())
 
 
 def _negate(node: ast.AST) -> Iterator[tuple[str, Undo]]:
@@ -168,25 +165,21 @@ def _negate(node: ast.AST) -> Iterator[tuple[str, Undo]]:
     test = getattr(node, field, None)
     if test is not None:
         yield _assign(node, field, ast.UnaryOp(ast.Not(), test), f"negate `{ast.unparse(test)}`")
-    for index, test in enumerate(node.ifs if isinstance(node, ast.comprehension) else []):
-        assert isinstance(node, ast.comprehension)
-        node.ifs[index] = ast.UnaryOp(ast.Not(), test)
-        yield (
-            f"negate `{ast.unparse(test)}`",
-            lambda at=index, was=test, among=node.ifs: among.__setitem__(at, was),
-        )
+    filters = node.ifs if isinstance(node, ast.comprehension) else []
+    for index, test in enumerate(filters):
+        yield f"negate `{ast.unparse(test)}`", _replace(filters, index, ast.UnaryOp(ast.Not(), test))
+
+
+def _replace(among: list[Any], index: int, value: ast.AST) -> Undo:
+    was = among[index]
+    among[index] = value
+    return lambda: among.__setitem__(index, was)
 
 
 def _assign(node: ast.AST, field: str, value: object, change: str | None = None) -> tuple[str, Undo]:
     before, was = ast.unparse(node) if change is None else "", getattr(node, field)
     setattr(node, field, value)
     return change or f"`{before}` -> `{ast.unparse(node)}`", lambda: setattr(node, field, was)
-
-
-def _set(node: ast.AST, among: list[ast.cmpop], index: int, value: ast.cmpop) -> tuple[str, Undo]:
-    before, was = ast.unparse(node), among[index]
-    among[index] = value
-    return f"`{before}` -> `{ast.unparse(node)}`", lambda: among.__setitem__(index, was)
 
 
 class Workshop:
@@ -291,6 +284,8 @@ def main(arguments: Sequence[str]) -> int:
             if mutant in explained or time.monotonic() > deadline:
                 continue
             ran += 1
+            if ran % 50 == 0:
+                print(f"{ran} of {len(found) - len(explained)} run", file=sys.stderr, flush=True)
             if not workshop.notices(mutant):
                 survivors.append(mutant)
                 print(f"survivor: {mutant.name}", flush=True)

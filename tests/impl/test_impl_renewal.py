@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene, run_all
-from peeklock.impl import HARDENED, RETRY, Cancelled, Store, Verdict, VirtualClock, Wait, WorkItem
+from peeklock.impl import HARDENED, RETRY, Cancelled, Driver, Store, Verdict, VirtualClock, Wait, WorkItem
 from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 RENEW = "renew t-1 for 30000"
@@ -198,7 +198,8 @@ def cancelled_scene(store: Store, clock: VirtualClock, handler: Stubborn) -> Sce
     scene = Scene(store, clock, {"renew": [RETRYABLE]})
     worker = scene.worker()
     worker.handlers = {"charge": handler}
-    worker.run_once(scene.store)
+    scene.last = Driver(worker, scene.store)  # kept, so that nothing but an abort ends its handler
+    scene.last.run()
     return scene
 
 
@@ -226,6 +227,7 @@ def test_a_cancelled_handler_is_aborted_at_the_end_of_its_grace(store: Store, cl
         "35000 A ack t-1 with nothing -> permanent",
         "35000 A abandon t-1 for 100 -> ok",
     ]
+    assert scene.last is not None
     assert handler.cleaned_up
 
 

@@ -14,14 +14,37 @@ from peeklock.impl import (
     VirtualClock,
     WorkItem,
 )
-from peeklock.impl.sqlite_schema import APPLICATION_ID, USER_VERSION, prepare
+from peeklock.impl.sqlite_schema import USER_VERSION, prepare
 
 
 def test_a_new_file_gets_the_schema_its_marks_and_wal_mode(sqlite: SqliteStore, path: Path) -> None:
     with closing(raw(path)) as db:
-        assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
-        assert db.execute("PRAGMA user_version").fetchone() == (USER_VERSION,)
+        assert db.execute("PRAGMA application_id").fetchone() == (0x7065656B,)  # "peek"
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE work SET attempt_count = -1",
+        "UPDATE work SET token = 'x' WHERE id = 'i1'",
+        "UPDATE work SET locked_until_ms = 5 WHERE id = 'i1'",
+        "UPDATE work SET token = 'x', locked_until_ms = 5",
+        "UPDATE work SET id = 'i1'",
+        "INSERT INTO completions (item_id, kind, payload) VALUES ('i3', 'nonsense', '')",
+        "INSERT INTO completions (item_id, kind, payload) VALUES ('i3', 'success', ''), ('i3', 'poison', '')",
+        "INSERT INTO tokens VALUES (2, 'other', 0)",
+    ],
+)
+def test_the_schema_itself_refuses_what_no_call_may_do(
+    sqlite: SqliteStore, path: Path, statement: str
+) -> None:
+    sqlite.enqueue(ITEM)
+    sqlite.enqueue(WorkItem("i2", "order-2", "charge"))
+
+    with closing(raw(path)) as db, pytest.raises(sqlite3.IntegrityError):
+        db.execute(statement)
 
 
 def test_an_empty_file_is_new(path: Path, clock: VirtualClock) -> None:
