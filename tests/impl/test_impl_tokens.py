@@ -1,10 +1,15 @@
 """What a store does with a lock token: renew, ack, abandon; and each reason to refuse, over both stores."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
-from impl_scenes import ITEM, OTHER, PAID, fetched, refused
+from attrs import evolve
+from impl_scenes import ITEM, OTHER, PAID, fetched, raw, refused
 from peeklock.impl import (
     Completion,
     CompletionKind,
+    MemoryStore,
     Row,
     Store,
     VirtualClock,
@@ -206,6 +211,21 @@ def test_abandon_can_take_the_attempt_off_the_count(store: Store) -> None:
     store.abandon(fetched(store).token, ignore_attempt=True)
 
     assert store.rows()[0].attempt_count == 1
+
+
+def test_the_attempt_count_never_falls_below_0(store: Store, path: Path) -> None:
+    store.enqueue(ITEM)
+    token = fetched(store).token
+    # No sequence of calls leads to a locked row with count 0, but an older program's row might have it.
+    if isinstance(store, MemoryStore):
+        store._rows["i1"] = evolve(store._rows["i1"], attempt_count=0)
+    else:
+        with closing(raw(path)) as db:
+            db.execute("UPDATE work SET attempt_count = 0")
+
+    store.abandon(token, ignore_attempt=True)
+
+    assert store.rows()[0].attempt_count == 0
 
 
 def test_abandon_is_refused_for_an_unknown_token(store: Store) -> None:
