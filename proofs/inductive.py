@@ -20,7 +20,18 @@ from peeklock.spec.actions import Action
 from peeklock.spec.policy import rule
 from peeklock.spec.promises import Part
 from peeklock.spec.protocol import Variant, resolved, specialized
-from peeklock.spec.terms import TRUE, Term, Variable, after, arguments, constant, negate, rebuild, substitute
+from peeklock.spec.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    Variable,
+    after,
+    arguments,
+    constant,
+    negate,
+    rebuild,
+    substitute,
+)
 
 MAX_ATTEMPTS: Term = rule.max_attempts
 """The one setting that stays open: a proof is for any value of it, 1 or more."""
@@ -221,18 +232,21 @@ class Induction:
             return Question(action, (), (), goal, trouble=str(error))
 
     def possible(self, action: Action) -> Outcome:
-        """Can the action happen in a state that the standing claims allow?"""
-        return self._answer(self._question(action, action.guards, constant(False, TRUE.sort))).outcome
+        """Can the action happen in a state that the claims allow which were found to stand?"""
+        question = self._question(action, action.guards, FALSE)
+        return self._answer(question, self.standing & self.findings.keys()).outcome
 
-    def _answer(self, question: Question) -> Answered:
+    def _answer(self, question: Question, supposed: Iterable[str] | None = None) -> Answered:
         if question.trouble:
             return Answered(Outcome.UNDECIDED, reason=question.trouble)
+        if supposed is None:
+            supposed = self.standing if question.action else ()
         asker = self._asker(question.names)
         asker.open()
         try:
             for fact in question.facts:
                 asker.given(fact)
-            return asker.ask(self.standing if question.action else ())
+            return asker.ask(supposed)
         except Untreatable as error:
             return Answered(Outcome.UNDECIDED, reason=str(error))
         finally:

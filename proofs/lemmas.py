@@ -98,11 +98,6 @@ def _tokens() -> tuple[Lemma, ...]:
             "a superseded token is not the row's (S4, C7)",
         ),
         Lemma(
-            "a locked row has a token",
-            of_item(lambda i: implies((row[i] == Row.LOCKED) | (row[i] == Row.EXPIRED), current[i] >= 1)),
-            "a worker's token is compared with a real one",
-        ),
-        Lemma(
             "no two workers have the same delivery",
             every(
                 WORKER,
@@ -179,11 +174,6 @@ def _sequence() -> tuple[Lemma, ...]:
             "the verdict that an abandon's answer gives follows the last retryable error (S8, S10)",
         ),
         Lemma(
-            "a stopped handler was stopped by a renewal error",
-            of_worker(lambda w: implies(phase[w] == Phase.STOPPING, _stopped_by_renewal(w))),
-            "which renewal errors stop the handler is the policy's choice (S10, S12)",
-        ),
-        Lemma(
             "a cancellation ack follows a renewal error that the policy cancels for",
             of_worker(lambda w: implies(phase[w] == Phase.CANCELLING, _cancelled_by_renewal(w))),
             "a cancellation ack is sent once, and not at all by a policy that does not cancel (S9, S12)",
@@ -212,14 +202,6 @@ def _sequence() -> tuple[Lemma, ...]:
             ),
             "no handler runs for poison (C3)",
         ),
-    )
-
-
-def _stopped_by_renewal(w: Worker) -> Term:
-    return either(
-        (trouble[w] == Trouble.RENEWAL_RETRYABLE)
-        & (rule.after_retryable_renewal != AfterRetryableRenewal.RETRY),
-        trouble[w] == Trouble.RENEWAL_PERMANENT,
     )
 
 
@@ -277,9 +259,14 @@ def _runs() -> tuple[Lemma, ...]:
             "its next delivery may run the handler (S11)",
         ),
         Lemma(
-            "a stopped handler's item is excused",
-            in_hand(lambda w, i: implies(_phase_in(w, Phase.STOPPING, Phase.CANCELLING), excused[i])),
-            "a renewal error came before (S11)",
+            "an item whose handler was stopped by an error is excused",
+            in_hand(
+                lambda w, i: implies(
+                    _phase_in(w, Phase.STOPPING, Phase.CANCELLING) & (trouble[w] != Trouble.LOCK_OVER),
+                    excused[i],
+                )
+            ),
+            "a renewal error came before it is given back (S11)",
         ),
     )
 

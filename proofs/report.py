@@ -49,11 +49,6 @@ class Row:
     counterexample: Counterexample | None = None
     doubts: tuple[str, ...] = ()
 
-    @property
-    def speaks(self) -> bool:
-        """Is there a step or a state that it says something about?"""
-        return self.queries + self.trivial > 0
-
 
 @frozen
 class ProofReport:
@@ -65,6 +60,8 @@ class ProofReport:
     asked: tuple[Promise, ...]
     impossible: tuple[str, ...]
     """Actions that the lemmas show to be unable to happen; looked for when all promises were asked for."""
+    silent: frozenset[str]
+    """Promises about steps that are all unable to happen; looked for when all promises were asked for."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -90,10 +87,6 @@ class ProofReport:
         if len(verdicts) != len(promise.parts) or Verdict.UNKNOWN in verdicts:
             return Verdict.REFUTED if Verdict.REFUTED in verdicts else Verdict.UNKNOWN
         return Verdict.REFUTED if Verdict.REFUTED in verdicts else Verdict.PROVED
-
-    def speaks(self, promise: Promise) -> bool:
-        """Does this policy have the steps that the promise is about?"""
-        return promise.about is None or any(r.speaks for r in self.parts(promise))
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -130,7 +123,7 @@ class ProofReport:
         yield "any number of workers, items and tokens; any max_attempts"
         yield f"{self.queries} questions, {self.seconds:.1f} s"
         for promise in self.asked:
-            verdict = self.verdict(promise).value if self.speaks(promise) else "says nothing"
+            verdict = "-" if promise.id in self.silent else self.verdict(promise).value
             yield f"{promise.id:>4}  {verdict:8}  {promise.text}"
         for row in self.rows:
             if row.verdict is Verdict.PROVED:
@@ -192,10 +185,19 @@ def prove(
         induction.settle(lemma.name for lemma in lemmas)
     order = {name: k for k, name in enumerate(induction.claims)}
     found = sorted(induction.findings.values(), key=lambda f: order[f.claim.name])
-    impossible = (a.name for a in induction.actions if induction.possible(a) is Outcome.IMPOSSIBLE)
+    impossible = _impossible(induction) if promises is None else ()
     return ProofReport(
-        policy, faults, tuple(map(_row, found)), asked, tuple(impossible) if promises is None else ()
+        policy, faults, tuple(map(_row, found)), asked, impossible, _silent(induction, asked, impossible)
     )
+
+
+def _impossible(induction: Induction) -> tuple[str, ...]:
+    return tuple(a.name for a in induction.actions if induction.possible(a) is Outcome.IMPOSSIBLE)
+
+
+def _silent(induction: Induction, promises: Iterable[Promise], impossible: tuple[str, ...]) -> frozenset[str]:
+    labels = [a.label for a in induction.actions if a.name not in impossible]
+    return frozenset(p.id for p in promises if p.about is not None and not any(map(p.about, labels)))
 
 
 def _row(finding: Finding) -> Row:
