@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import cache
 from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
@@ -14,7 +15,7 @@ from peeklock.spec.history import recorded
 from peeklock.spec.policy import Policy, rule, settings_of
 from peeklock.spec.promises import Part, Step
 from peeklock.spec.state import token, working_on
-from peeklock.spec.terms import FALSE, ITEM, NAT, TRUE, WORKER, Assignment, Operand, Term, arguments, choose, parameter, rebuild, substitute
+from peeklock.spec.terms import FALSE, ITEM, NAT, TRUE, WORKER, Assignment, Operand, Substitution, Term, arguments, choose, parameter, rebuild, substitute
 
 REACTIONS = (*worker.REACTIONS, *settlement.REACTIONS)
 W = parameter("w", WORKER)
@@ -114,10 +115,11 @@ STORE_ALONE = tuple(
 def specialized(actions: Iterable[Action], settings: Mapping[Term, Operand]) -> tuple[Action, ...]:
     """The actions with settings replaced by their values; those that can then never happen are left out."""
     found = []
+    fixed = Substitution(settings)
     for action in actions:
-        guards = tuple(g for g in (substitute(g, settings) for g in action.guards) if g is not TRUE)
+        guards = tuple(g for g in (fixed(g) for g in action.guards) if g is not TRUE)
         if not any(g is FALSE for g in guards):
-            effects = tuple(Assignment(a.target, substitute(a.value, settings)) for a in action.effects)
+            effects = tuple(Assignment(a.target, fixed(a.value)) for a in action.effects)
             found.append(evolve(action, guards=guards, effects=effects))
     return tuple(found)
 
@@ -149,7 +151,12 @@ class Variant:
         if part.step is None or not part.kind(action.label):
             return None
         body = part.step(Step(action.label, self.policy, action.worker, action.item))
-        return substitute(resolved(body, action.effects), self.settings)
+        return _fixed(self)(resolved(body, action.effects))
+
+
+@cache
+def _fixed(variant: Variant) -> Substitution:
+    return Substitution(variant.settings)
 
 
 def resolved(term: Term, effects: Iterable[Assignment]) -> Term:

@@ -354,8 +354,19 @@ def _with_arguments(term: Term, new: tuple[Term, ...]) -> Term:
 
 def substitute(term: Term, values: Mapping[Term, Operand]) -> Term:
     """The term with parameters or settings replaced by values or by other terms."""
-    by_serial = {t.serial: constant(v, t.sort) for t, v in values.items()}
-    return rebuild(term, lambda t: by_serial.get(t.serial))
+    return Substitution(values)(term)
+
+
+class Substitution:
+    """A replacement of parameters or settings that is made in many terms, and remembers what it has done."""
+
+    def __init__(self, values: Mapping[Term, Operand]) -> None:
+        self._by_serial = {t.serial: constant(v, t.sort) for t, v in values.items()}
+        self._memo: dict[int, Term] = {}
+
+    def __call__(self, term: Term) -> Term:
+        """The term with the replacements made."""
+        return rebuild(term, lambda t: self._by_serial.get(t.serial), self._memo)
 
 
 _WORDS = {"and": " & ", "or": " | ", "eq": " = ", "lt": " < "}

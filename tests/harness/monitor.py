@@ -7,6 +7,7 @@ says what was seen, in which states the run could have been before it, and what 
 from __future__ import annotations
 
 from collections import deque
+from functools import cache
 from collections.abc import Iterable, Iterator
 
 from attrs import evolve, field, frozen
@@ -75,12 +76,11 @@ class Monitor:
 
     def __init__(self, variant: Variant, scope: Scope = Scope(), actions: tuple[Action, ...] = ACTIONS) -> None:
         self.variant, self.scope = variant, scope
-        actions = specialized(actions, variant.settings)
         self.worlds: frozenset[World] = frozenset({World()})
         self.now_ms: int | None = None
         self.workers: dict[str, int] = {}
         self.items: dict[str, int] = {}
-        self._steppers = [Stepper(a) for a in actions]
+        self._steppers, self._promises = _compiled(variant, actions)
         self._by_call: dict[Call, list[Stepper]] = {}
         self._by_event: dict[Event, list[Stepper]] = {}
         for stepper in self._steppers:
@@ -90,7 +90,6 @@ class Monitor:
             if label.event is not None:
                 self._by_event.setdefault(label.event, []).append(stepper)
         self._hidden = [s for s in self._steppers if self._is_hidden(s.action.label)]
-        self._promises = _StepPromises(variant, actions)
 
     def _is_hidden(self, label: Label) -> bool:
         scope = self.scope
@@ -285,6 +284,13 @@ class Monitor:
             if record != INITIAL_WORKER
         ]
         return (*items, *workers)
+
+
+@cache
+def _compiled(variant: Variant, actions: tuple[Action, ...]) -> tuple[tuple[Stepper, ...], _StepPromises]:
+    """What a monitor of this variant needs, made once however many runs are judged."""
+    chosen = specialized(actions, variant.settings)
+    return tuple(Stepper(a) for a in chosen), _StepPromises(variant, chosen)
 
 
 class _StepPromises:
