@@ -113,10 +113,20 @@ class Named:
         return cls(workers, (*items, *(working_on[w] for w in workers)))
 
 
+_written: dict[tuple[int, bool, tuple[int, ...]], Term] = {}
+
+
 def instantiated(term: Term, named: Named, asserted: bool = True) -> Term:
     """The asserted term with every *every* written out for what is named."""
     if not is_quantified(term):
         return term
+    key = (term.serial, asserted, tuple(t.serial for t in (*named.workers, *named.items)))
+    if key not in _written:
+        _written[key] = _instantiated(term, named, asserted)
+    return _written[key]
+
+
+def _instantiated(term: Term, named: Named, asserted: bool) -> Term:
     if term.op not in QUANTIFIERS:
         return _connected(term, lambda t, a: instantiated(t, named, a), asserted)
     universal = _is_universal(term, asserted)
