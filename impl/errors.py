@@ -9,7 +9,8 @@ class StoreError(Exception):
     """
 
     def __init__(self, operation: str, message: str, retryable: bool) -> None:
-        super().__init__(operation, message, retryable)
+        # No call of super().__init__: the exception already holds the arguments of the class that
+        # was called, and copying and pickling need those.
         self.operation = operation
         self.message = message
         self.retryable = retryable
@@ -24,7 +25,6 @@ class RetryableError(StoreError):
 
     def __init__(self, operation: str, message: str) -> None:
         super().__init__(operation, message, True)
-        self.args = (operation, message)  # so that copying and pickling call this signature
 
 
 class PermanentError(StoreError):
@@ -32,4 +32,3 @@ class PermanentError(StoreError):
 
     def __init__(self, operation: str, message: str) -> None:
         super().__init__(operation, message, False)
-        self.args = (operation, message)

@@ -38,7 +38,9 @@ class SqliteStore:
     `file:name?mode=memory&cache=shared`. All processes on a file must pass clocks that agree, for
     lock times are kept as absolute milliseconds. `busy_timeout_ms` is how long a call may wait for
     another's write lock before it fails with RetryableError. `incarnation` begins every token of a
-    database that this call creates; by default it is random. For one thread.
+    database that this call creates; by default it is random. With `durable` false, commits do not
+    wait for the disk: a loss of power may damage the file, the end of a process loses nothing. For
+    one thread.
 
     The constructor raises PermanentError naming the path for a file that is foreign, damaged or
     cannot be opened, and RetryableError when it is busy.
@@ -51,6 +53,7 @@ class SqliteStore:
         *,
         busy_timeout_ms: int = 5_000,
         incarnation: str | None = None,
+        durable: bool = True,
     ) -> None:
         check_ms("open", "busy_timeout_ms", busy_timeout_ms, 0)
         self._path = os.fspath(path)
@@ -65,6 +68,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             raise self._translated("open", error) from error
         try:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
             prepare(self._connection, self._path, incarnation or secrets.token_hex(8))
         except BaseException as error:
             self._connection.close()

@@ -22,7 +22,7 @@ def store(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -
     if request.param == "memory":
         yield MemoryStore(clock, incarnation="t")
         return
-    sqlite = SqliteStore(tmp_path / "queue.db", clock, incarnation="t")
+    sqlite = SqliteStore(tmp_path / "queue.db", clock, incarnation="t", durable=False)
     yield sqlite
     sqlite.close()
 
@@ -36,5 +36,5 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def sqlite(path: Path, clock: VirtualClock) -> Iterator[SqliteStore]:
     """A SQLite store at `path` that does not wait for a write lock."""
-    with closing(SqliteStore(path, clock, busy_timeout_ms=0, incarnation="t")) as store:
+    with closing(SqliteStore(path, clock, busy_timeout_ms=0, incarnation="t", durable=False)) as store:
         yield store

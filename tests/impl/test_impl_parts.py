@@ -56,6 +56,7 @@ def test_an_error_says_which_call_failed_and_whether_to_repeat_it(kind: type[Ret
     assert str(error) == f"ack: busy ({'retryable' if error.retryable else 'permanent'})"
     for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert (type(same), str(same)) == (kind, str(error))
+    assert str(pickle.loads(pickle.dumps(StoreError("ack", "busy", True)))) == "ack: busy (retryable)"
 
 
 def test_metrics_have_the_names_that_are_known_and_no_others() -> None:

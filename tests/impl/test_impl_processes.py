@@ -88,7 +88,7 @@ class Pipe:
 def path(tmp_path: Path) -> Iterator[Path]:
     """A queue that exists already, and is open in no process."""
     path = tmp_path / "queue.db"
-    SqliteStore(path, VirtualClock(), incarnation="t").close()
+    SqliteStore(path, VirtualClock(), incarnation="t", durable=False).close()
     yield path
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -157,7 +157,7 @@ def test_an_ack_whose_lock_runs_out_while_it_waits_for_the_write_lock_is_refused
 
 def test_several_processes_on_one_file_never_claim_an_item_twice(path: Path) -> None:
     items = [f"i{n}" for n in range(40)]
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         for item_id in items:
             store.enqueue(WorkItem(item_id, "order", "charge"))
 
@@ -180,7 +180,7 @@ def test_several_processes_on_one_file_never_claim_an_item_twice(path: Path) -> 
     assert sorted(item_id for item_id, _, _ in claims) == sorted(items)
     assert len({token for _, token, _ in claims}) == len(items)
     assert {attempt for _, _, attempt in claims} == {"1"}
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         assert sorted(completion.item_id for completion in store.completions()) == sorted(items)
         assert store.rows() == ()
 
@@ -206,7 +206,7 @@ def test_several_processes_may_create_one_file_together(tmp_path: Path) -> None:
         child.pipe.say("go")
     assert [child.ended() for child in children] == [0] * 4
 
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         assert {row.item.id for row in store.rows()} == {f"i{child.pid}" for child in children}
 
 
@@ -271,7 +271,7 @@ def test_nothing_is_lost_and_nothing_done_twice_by_a_worker_that_is_killed_a_hun
 ) -> None:
     chance = random.Random(72)
     items = [f"i{n}" for n in range(400)]
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         for item_id in items:
             store.enqueue(WorkItem(item_id, "order", "charge"))
     acked: set[str] = set()
@@ -299,7 +299,7 @@ def test_nothing_is_lost_and_nothing_done_twice_by_a_worker_that_is_killed_a_hun
         places[heard[-1].split()[0] if heard else "nothing"] += 1
         acked |= {line.removeprefix("acked ") for line in heard if line.startswith("acked")}
 
-        with closing(SqliteStore(path, VirtualClock(now_ms))) as store:
+        with closing(SqliteStore(path, VirtualClock(now_ms), durable=False)) as store:
             queued = [row.item.id for row in store.rows()]
             completed = [completion.item_id for completion in store.completions()]
         assert sorted(queued + completed) == sorted(items)
@@ -311,7 +311,7 @@ def test_nothing_is_lost_and_nothing_done_twice_by_a_worker_that_is_killed_a_hun
     last.pipe.say("go\n" * (len(items) + 1))
     assert list(iter(last.pipe.hear, "empty"))[-1].startswith("acked")
     assert last.ended() == 0
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         assert store.rows() == ()
         assert sorted(completion.item_id for completion in store.completions()) == sorted(items)
         assert len({completion.payload for completion in store.completions()}) == len(items)

@@ -72,6 +72,15 @@ def test_what_is_in_a_file_is_still_there_when_it_is_opened_again(path: Path, cl
         assert (delivery.token, delivery.attempt_count) == ("t-3", 2)
 
 
+def test_a_queue_can_be_opened_while_another_holds_its_write_lock(sqlite: SqliteStore, path: Path) -> None:
+    sqlite.enqueue(ITEM)
+    with closing(raw(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        with closing(SqliteStore(path, VirtualClock(), busy_timeout_ms=0)) as store:
+            assert store.rows() == sqlite.rows()
+
+
 def test_two_new_databases_give_different_tokens(tmp_path: Path, clock: VirtualClock) -> None:
     tokens = set()
     for name in ("one.db", "two.db"):
@@ -129,7 +138,7 @@ def directory(path: Path) -> None:
 
 
 def _our_own(path: Path) -> None:
-    with closing(SqliteStore(path, VirtualClock())) as store:
+    with closing(SqliteStore(path, VirtualClock(), durable=False)) as store:
         store.enqueue(ITEM)
 
 
@@ -167,7 +176,7 @@ def test_a_file_in_no_folder_is_refused_by_name(tmp_path: Path, clock: VirtualCl
 
 
 def test_damage_that_shows_later_is_permanent_and_names_the_file(path: Path, clock: VirtualClock) -> None:
-    with closing(SqliteStore(path, clock)) as store:
+    with closing(SqliteStore(path, clock, durable=False)) as store:
         for n in range(200):
             store.enqueue(WorkItem(f"i{n}", "order", "charge", "x" * 200))
     content = bytearray(path.read_bytes())
@@ -230,6 +239,13 @@ class Racing:
     @property
     def in_transaction(self) -> bool:
         return self._connection.in_transaction
+
+
+def test_commits_wait_for_the_disk_unless_the_caller_gives_that_up(path: Path, clock: VirtualClock) -> None:
+    with closing(SqliteStore(path, clock)) as store:
+        assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    with closing(SqliteStore(path, clock, durable=False)) as store:
+        assert store._connection.execute("PRAGMA synchronous").fetchone() == (0,)
 
 
 def test_a_process_that_created_the_schema_meanwhile_is_no_error(path: Path, clock: VirtualClock) -> None:
