@@ -83,7 +83,8 @@ def _rule(world: World, watches: tuple[Watch, ...], place: int) -> Rule:
         quiet="False" if quiet is None else LOCAL.of(quiet),
         wide_guards=tuple(g for g, near in guards if near is None),
         wide_findings=tuple(wide_findings),
-        wide_quiet=world.quiet_guards[place] if quiet is None else None,
+        # A step that changes nothing does not keep a state from being stuck.
+        wide_quiet=world.quiet_guards[place] if quiet is None and action.effects else None,
     )
 
 

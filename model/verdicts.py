@@ -179,7 +179,7 @@ def _reached(world: World, possibility: Possibility, found: bool, stopped: bool)
     return Reached(
         possibility,
         found=None if stopped and not found else found,
-        stated=stated if possibility.needs <= faults else None,
+        stated=stated if possibility.needs <= faults and possibility.needs_workers <= world.workers else None,
     )
 
 

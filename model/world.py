@@ -66,5 +66,5 @@ class World:
 
         return (
             f"{many(self.workers, 'worker')}, {many(self.items, 'item')}, at most {self.deliveries} deliveries each, "
-            f"max_attempts {self.variant.policy.max_attempts}, {self.variant.policy.ack_attempts} ack attempts"
+            f"max_attempts {self.variant.policy.max_attempts}"
         )

@@ -6,7 +6,7 @@ worker cannot talk itself out of what it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Label, Metric
 from peeklock.spec.state import (
@@ -28,8 +28,12 @@ PROMISED_ATTEMPTS = 5
 _EXCUSING_EVENTS = (Event.EXPIRES, Event.CRASH, Event.GRACE_ENDS)
 
 
-def recorded(label: Label, w: Term | None, i: Term | None) -> Iterator[Assignment]:
+def recorded(
+    label: Label, w: Term | None, i: Term | None, effects: Iterable[Assignment] = ()
+) -> Iterator[Assignment]:
     """What a step with this label, by worker w and about item i, adds to the history."""
+    if w is not None:
+        yield from _of_delivery(label, w, effects)
     if i is None:
         return
     if label.event is Event.HANDLER_STARTS:
@@ -50,7 +54,14 @@ def recorded(label: Label, w: Term | None, i: Term | None) -> Iterator[Assignmen
         yield excused[i].becomes(choose(exhausted, True, excused[i]))
     if label.counts is Metric.POISON:
         yield poisoned[i].becomes(True)
-    if label.counts is Metric.UNCERTAIN:
+
+
+def _of_delivery(label: Label, w: Term, effects: Iterable[Assignment]) -> Iterator[Assignment]:
+    """What was said of the delivery in hand: kept exactly as long as the worker keeps its token."""
+    if any(a.target is token[w] for a in effects):
+        yield said_uncertain[w].becomes(False)
+        yield said_error[w].becomes(False)
+    elif label.counts is Metric.UNCERTAIN:
         yield said_uncertain[w].becomes(True)
-    if label.counts is Metric.INFRASTRUCTURE_ERROR:
+    elif label.counts is Metric.INFRASTRUCTURE_ERROR:
         yield said_error[w].becomes(True)

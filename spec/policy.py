@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from attrs import asdict, evolve, field, fields_dict, frozen
@@ -138,11 +137,21 @@ _CHOICES: dict[str, type[enum.Enum]] = {
 _COUNTS = ("max_attempts", "ack_attempts")
 _SWITCHES = ("abandon_ignores_attempt",)
 
-rule = SimpleNamespace(
-    **{name: setting(f"policy {name}", enumeration(kind)) for name, kind in _CHOICES.items()},
-    **{name: setting(f"policy {name}", NAT) for name in _COUNTS},
-    **{name: setting(f"policy {name}", BOOL) for name in _SWITCHES},
-)
+
+class _Rule:
+    """The fields of a policy, each as a term."""
+
+    def __getattr__(self, name: str) -> Term:
+        if name in _CHOICES:
+            return setting(f"policy {name}", enumeration(_CHOICES[name]))
+        if name in _COUNTS:
+            return setting(f"policy {name}", NAT)
+        if name in _SWITCHES:
+            return setting(f"policy {name}", BOOL)
+        raise AttributeError(name)
+
+
+rule = _Rule()
 """The fields of the policy as terms; the protocol's guards read them, and a check replaces them by their values."""
 
 

@@ -71,6 +71,7 @@ POSSIBILITIES = (
         ),
         impossible_in=("before",),
         needs=frozenset({tries, "expiry"}),
+        needs_workers=2,
     ),
     Possibility(
         "R9",

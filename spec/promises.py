@@ -63,7 +63,7 @@ def happening(*events: Event) -> Kind:
     return lambda label: label.event in events
 
 
-@frozen
+@frozen(eq=False)
 class Part:
     """One sentence of a promise: about every state, or about the steps of a kind."""
 
@@ -83,7 +83,7 @@ def at(text: str, kind: Kind, step: Callable[[Step], Term]) -> Part:
     return Part(text, kind=kind, step=step)
 
 
-@frozen
+@frozen(eq=False)
 class Promise:
     """A promise, and the smallest sets of fault classes that are stated to break it, by policy."""
 
@@ -101,7 +101,7 @@ class Promise:
         return any(causes <= faults for causes in self.broken_by.get(policy.stands_for, ()))
 
 
-@frozen
+@frozen(eq=False)
 class Possibility:
     """Something that must be able to happen: a check in which it cannot is safe because nothing happens."""
 
@@ -114,6 +114,8 @@ class Possibility:
     """Policies under which it is stated to be impossible."""
     needs: frozenset[str] = frozenset()
     """Fault classes without which it is not expected."""
+    needs_workers: int = 1
+    """How many workers a world must have for it."""
 
 
 def causes(*sets: str) -> tuple[frozenset[str], ...]:

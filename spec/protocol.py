@@ -28,7 +28,7 @@ def _has(piece: Piece, parameter: Term) -> bool:
 
 
 def _merged(effects: Iterable[Assignment], history: Iterable[Assignment]) -> tuple[Assignment, ...]:
-    """The history of a delivery goes with it: where a step gives the delivery up, its record is not kept."""
+    """What the protocol writes, and what the history adds to it."""
     written = {a.target: a for a in history}
     for a in effects:
         written[a.target] = a
@@ -52,7 +52,7 @@ def _with_answer(call: Call, outcome: Piece, reaction: Piece, by_policy: bool) -
         sentence=f"{outcome.sentence} {reaction.sentence}",
         params=(W, I) if about_item else (W,),
         guards=(*reaction.clause.guards, *caller, *(substitute(g, held) for g in outcome.clause.guards)),
-        effects=_merged(effects, recorded(label, W, I if about_item else None)),
+        effects=_merged(effects, recorded(label, W, I if about_item else None, effects)),
         label=label,
         timer=outcome.clause.timer,
         pieces=(outcome.name, reaction.name),
@@ -66,12 +66,13 @@ def _both(outcome: Piece, reaction: Piece) -> tuple[Assignment, ...]:
 def _alone(piece: Piece, label: Label) -> Action:
     """One step in which only one side takes part."""
     w = W if _has(piece, W) else None
+    effects = piece.clause.effects
     return Action(
         name=piece.name.replace("_", " "),
         sentence=piece.sentence,
         params=piece.params,
         guards=piece.clause.guards,
-        effects=_merged(piece.clause.effects, recorded(label, w, I if _has(piece, I) else None)),
+        effects=_merged(effects, recorded(label, w, I if _has(piece, I) else None, effects)),
         label=label,
         timer=piece.clause.timer,
         due=piece.due,

@@ -43,8 +43,6 @@ from peeklock.spec.state import (
     phase,
     renewing,
     result,
-    said_error,
-    said_uncertain,
     token,
     trouble,
     working_on,
@@ -65,8 +63,6 @@ def forget(w: Worker) -> tuple[Assignment, ...]:
         attempts[w].becomes(0),
         last[w].becomes(Last.NONE),
         trouble[w].becomes(Trouble.NONE),
-        said_uncertain[w].becomes(False),
-        said_error[w].becomes(False),
     )
 
 

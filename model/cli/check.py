@@ -14,9 +14,11 @@ from rich.text import Text
 from peeklock.cli.explain import as_data, causes_in_words
 from peeklock.cli.options import add_world_options, limits_of, policies_of, promises_of, world_of
 from peeklock.cli.progress import Progress
+from peeklock.cli.proving import Proofs, proofs_for
 from peeklock.cli.show import console
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
+from peeklock.proofs import Verdict as Proof
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
 from peeklock.spec.protocol import POSSIBILITIES
 
@@ -46,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     promises = promises_of(options.promise)
     worlds = [world_of(options, p) for p in policies_of(options.policy)]
     limits = limits_of(options)
-    results = []
+    results, proofs = [], []
     for world in worlds:
         with Progress(f"{world.variant.policy.name}, {world}") as progress:
             results.append(
@@ -61,39 +63,53 @@ def run(options: argparse.Namespace) -> int:
             )
         if results[-1].stopped == INTERRUPTED:
             break
+        if not options.no_proof:
+            proofs.append(proofs_for(world, promises))
     if options.json:
-        print(json.dumps({"checks": [_data(r) for r in results]}, indent=2, ensure_ascii=False))
+        data = [_data(r, proofs[k] if k < len(proofs) else None) for k, r in enumerate(results)]
+        print(json.dumps({"checks": data}, indent=2, ensure_ascii=False))
     else:
-        _print(console(), results)
+        _print(console(), results, proofs)
     if results[-1].stopped == INTERRUPTED:
         return 130
-    return 0 if all(r.as_stated for r in results) else 1
+    return 0 if all(r.as_stated for r in results) and not any(p.missing() for p in proofs) else 1
 
 
-def _print(out: Console, results: list[Check]) -> None:
+def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
     first = results[0].world
     out.print(f"{first}", soft_wrap=True)
     out.print(f"fault classes: {_faults_in_words(first.variant.faults)}", soft_wrap=True)
     out.print()
-    out.print(_verdict_table(results))
+    out.print(_verdict_table(results, proofs))
+    if proofs:
+        out.print(f"{PROVED} proved for any number of workers, items, tokens and deliveries, and any max_attempts")
     if results[0].possibilities:
         out.print()
         out.print(_possibility_table(results))
-    for result in results:
+    for place, result in enumerate(results):
         broken = [j for j in result.promises if j.verdict is Verdict.FAILS]
         if broken:
             out.print()
             out.print(f"broken under {result.world.variant.policy.name}:")
         for j in broken:
             part = j.broken[0]
-            out.print(f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps: {part.part.text}.", soft_wrap=True)
+            out.print(
+                f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps, where this is false: {part.part.text}.",
+                soft_wrap=True,
+            )
             out.print(f"     {causes_in_words(j)}", soft_wrap=True)
+            if place < len(proofs) and proofs[place].assuming_less(j.promise):
+                off = "; or ".join(proofs[place].assuming_less(j.promise))
+                out.print(f"     Proved for all sizes where these are off: {off}.", soft_wrap=True)
             policy = result.world.variant.policy
             out.print(f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}", soft_wrap=True)
     out.print()
-    for result in results:
+    for place, result in enumerate(results):
         _print_statistics(out, result)
-    _print_conclusion(out, results)
+        if place < len(proofs):
+            p = proofs[place]
+            out.print(f"  proofs: {p.queries:,} questions, {p.seconds:.1f} s", soft_wrap=True)
+    _print_conclusion(out, results, proofs)
 
 
 def _faults_in_words(faults: frozenset[str]) -> str:
@@ -103,14 +119,17 @@ def _faults_in_words(faults: frozenset[str]) -> str:
     return f"{', '.join(f.name for f in KNOWN_FAULTS if f.name in faults) or 'none'}; off: {', '.join(off) or 'none'}"
 
 
-def _verdict_table(results: list[Check]) -> Table:
+def _verdict_table(results: list[Check], proofs: list[Proofs]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("", style="bold")
     table.add_column("promise")
     for result in results:
         table.add_column(result.world.variant.policy.name)
     for place, judged in enumerate(results[0].promises):
-        cells = [_verdict_cell(r.promises[place]) for r in results]
+        cells = [
+            _verdict_cell(r.promises[place], proofs[k].verdict(judged.promise) if k < len(proofs) else None)
+            for k, r in enumerate(results)
+        ]
         table.add_row(judged.promise.id, judged.promise.text, *cells)
     return table
 
@@ -118,8 +137,13 @@ def _verdict_table(results: list[Check]) -> Table:
 _STYLE = {Verdict.HOLDS: "green", Verdict.FAILS: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.SILENT: ""}
 
 
-def _verdict_cell(judged: Judged) -> Text:
+PROVED = "∎"
+
+
+def _verdict_cell(judged: Judged, proof: Proof | None) -> Text:
     cell = Text(judged.verdict.value, style=_STYLE[judged.verdict])
+    if judged.verdict is Verdict.HOLDS and proof is not None:
+        cell.append(f" {PROVED}" if proof is Proof.PROVED else " (here; not proved)")
     if not judged.as_stated:
         cell.append(f" (stated: {judged.stated.value})", style="bold magenta")
     return cell
@@ -167,7 +191,7 @@ def _print_statistics(out: Console, result: Check) -> None:
         out.print(f"  never fired: {'; '.join(result.never_fired)}", soft_wrap=True)
 
 
-def _print_conclusion(out: Console, results: list[Check]) -> None:
+def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
     wrong = [
         f"{row_id} under {r.world.variant.policy.name}"
         for r in results
@@ -178,13 +202,14 @@ def _print_conclusion(out: Console, results: list[Check]) -> None:
             *(("a stuck state",) if r.stuck is not None else ()),
         )
     ]
+    wrong += [f"the proof of {pid} under {p.main.policy.name}" for p in proofs for pid in p.missing()]
     if wrong:
         out.print(f"[bold red]not as stated:[/bold red] {', '.join(wrong)}", soft_wrap=True)
     else:
         out.print("[bold green]every verdict is as the specification states it[/bold green]")
 
 
-def _data(result: Check) -> dict[str, Any]:
+def _data(result: Check, proofs: Proofs | None) -> dict[str, Any]:
     s = result.statistics
     return {
         "policy": result.world.variant.policy.name,
@@ -195,7 +220,10 @@ def _data(result: Check) -> dict[str, Any]:
             "max_attempts": result.world.variant.policy.max_attempts,
         },
         "faults": sorted(result.world.variant.faults),
-        "promises": [as_data(j, result) for j in result.promises],
+        "promises": [
+            {**as_data(j, result), "proof": proofs.verdict(j.promise).value if proofs is not None else None}
+            for j in result.promises
+        ],
         "possibilities": [
             {"id": p.possibility.id, "text": p.possibility.text, "found": p.found, "stated": p.stated}
             for p in result.possibilities
@@ -209,5 +237,5 @@ def _data(result: Check) -> dict[str, Any]:
         },
         "stopped": result.stopped,
         "stuck": result.stuck is not None,
-        "as_stated": result.as_stated,
+        "as_stated": result.as_stated and not (proofs is not None and proofs.missing()),
     }

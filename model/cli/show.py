@@ -34,8 +34,8 @@ def lanes(lines: list[Line], broken_at: int | None) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, expand=False)
     for heading, justify in (("", "right"), ("who", "left"), ("does", "left"), ("is told", "left")):
         table.add_column(heading, justify=justify, style="bold" if heading == "who" else "")  # type: ignore[arg-type]
-    table.add_column("the truth in the store")
-    table.add_column("what the worker makes of it")
+    table.add_column("truth in the store")
+    table.add_column("the worker")
     for number, step in enumerate(lines, 1):
         wrong = number - 1 == broken_at
         answer = Text(step.answer)

@@ -1,0 +1,155 @@
+"""The ways to make a generated block of the documentation. The current folder is the root of the checkout.
+
+``run COMMAND``
+    a command and what it prints, ``peeklock …`` or ``python -m peeklock.…``, without the seconds that it took;
+    it may end with ``| grep WORD``
+``source FILE NAME``
+    a function of the project, as it stands in its file
+``file PATH``
+    a whole file
+``edit FILE NAME REMOVED | COMMAND``
+    a function with one line taken out, as a diff, and what a command then prints
+anything else
+    a table of :mod:`~peeklock.cli.reference` or :mod:`~peeklock.cli.findings`
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from peeklock.cli.errors import UsageError
+from peeklock.cli.findings import FINDINGS
+from peeklock.cli.reference import REFERENCE
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_SECONDS = re.compile(r",? (in )?\d+(\.\d+)? s\b")
+_LANGUAGE = {".toml": "toml", ".jsonl": "json", ".py": "python"}
+ROOMS = {"spec": "spec", "model": "model", "cli": "model/cli", "proofs": "proofs", "harness": "tests/harness"}
+"""The rooms that the command needs, and where they are in a checkout."""
+
+
+@cache
+def made(what: str) -> str:
+    """The text of a block."""
+    kind, _, rest = what.partition(" ")
+    if kind in _WAYS:
+        return _WAYS[kind](rest)
+    tables = {**REFERENCE, **FINDINGS}
+    if what not in tables:
+        raise UsageError(f"unknown block {what!r}; allowed: {', '.join([*(f'{w} …' for w in _WAYS), *tables])}")
+    return tables[what]()
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """The text as a block of code."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def _run(command: str) -> str:
+    words, _ = _parsed(command)
+    if words[:1] == ["peeklock"]:
+        code, output = _in_process(words[1:])
+    elif words[:2] == ["python", "-m"]:
+        code, output = _as_process([sys.executable, *words[1:]], os.environ)
+    else:
+        raise UsageError(f"{command!r} is neither peeklock … nor python -m …")
+    return fenced(_session(command, code, output), "console")
+
+
+def _parsed(command: str) -> tuple[list[str], str]:
+    """The words of the command, and the word that its output is searched for."""
+    alone, _, searched = command.partition(" | grep ")
+    return shlex.split(alone), searched
+
+
+def _session(command: str, code: int, output: str) -> str:
+    _, searched = _parsed(command)
+    lines = [_SECONDS.sub("", line.rstrip()) for line in _COLOUR.sub("", output).splitlines()]
+    lines = [line for line in lines if searched in line]
+    ending = ["$ echo $?", str(code)] if code and not searched else []
+    return "\n".join([f"$ {command}", *lines, *ending])
+
+
+def _in_process(arguments: list[str]) -> tuple[int, str]:
+    from peeklock.cli import main  # it imports this module
+
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        code = main.run(arguments)
+    return code, output.getvalue() + errors.getvalue()
+
+
+def _as_process(command: list[str], environment: os._Environ[str] | dict[str, str]) -> tuple[int, str]:
+    encoding = {"PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command,
+        env={**environment, **encoding},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _function(path: str, name: str) -> str:
+    text = _read(path)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+    raise UsageError(f"{path} has no {name}")
+
+
+def _source(rest: str) -> str:
+    path, _, name = rest.partition(" ")
+    return fenced(f"# {path}\n{_function(path, name)}", "python")
+
+
+def _file(path: str) -> str:
+    return fenced(f"# {path}\n{_read(path)}" if path.endswith(".toml") else _read(path), _LANGUAGE[Path(path).suffix])
+
+
+def _edit(rest: str) -> str:
+    """The spec is copied, the line is taken out of the copy, and the command is run on that."""
+    place, _, command = rest.partition(" | ")
+    path, name, removed = place.split(" ", 2)
+    old = _function(path, name)
+    new = "\n".join(line for line in old.splitlines() if line.strip() != removed)
+    if new == old:
+        raise UsageError(f"{path}: {name} has no line {removed!r}")
+    diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=4))[3:]
+    with tempfile.TemporaryDirectory(prefix="peeklock-docs-") as folder:
+        package = Path(folder) / "peeklock"
+        package.mkdir()
+        for room, source in ROOMS.items():
+            shutil.copytree(source, package / room, ignore=shutil.ignore_patterns("__pycache__", "cli"))
+        changed = package / Path(path)
+        changed.write_text(_read(path).replace(old, new), encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": folder}
+        module = [sys.executable, "-m", "peeklock.cli.main"]
+        code, output = _as_process([*module, *_parsed(command)[0][1:]], environment)
+    return "\n\n".join([fenced("\n".join(diff), "diff"), fenced(_session(command, code, output), "console")])
+
+
+_WAYS: dict[str, Callable[[str], str]] = {"run": _run, "source": _source, "file": _file, "edit": _edit}

@@ -1,0 +1,59 @@
+"""What the proofs add to a check: which verdicts hold in every world, and under which assumptions the others do."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from peeklock.model.world import World
+from peeklock.proofs import ProofReport, prove, prove_as_stated
+from peeklock.proofs import Verdict as Proof
+from peeklock.spec.faults import FAULTS
+from peeklock.spec.policy import POLICIES
+from peeklock.spec.promises import Promise
+
+ALL = frozenset(f.name for f in FAULTS)
+
+
+@frozen
+class Proofs:
+    """The proofs about one policy: with the fault classes of the check, and with fewer where it is stated to fail."""
+
+    main: ProofReport
+    limited: tuple[ProofReport, ...] = ()
+
+    def verdict(self, promise: Promise) -> Proof:
+        """What was proved with all the fault classes of the check."""
+        return self.main.verdict(promise)
+
+    def assuming_less(self, promise: Promise) -> tuple[str, ...]:
+        """Each way to say what has to be off for a promise that fails to be proved."""
+        return tuple(
+            " and ".join(sorted(self.main.faults - report.faults))
+            for report in self.limited
+            if any(p is promise for p in report.asked) and report.verdict(promise) is Proof.PROVED
+        )
+
+    @property
+    def queries(self) -> int:
+        """Questions asked of Z3 in all."""
+        return sum(r.queries for r in (self.main, *self.limited))
+
+    @property
+    def seconds(self) -> float:
+        """The time that it took in all."""
+        return sum(r.seconds for r in (self.main, *self.limited))
+
+    def missing(self) -> tuple[str, ...]:
+        """The promises of a named policy whose proof is not the stated one. Other policies are stated nothing of."""
+        if self.main.policy.name not in POLICIES:
+            return ()
+        return tuple(line.split()[0] for r in (self.main, *self.limited) for line in r.unexpected())
+
+
+def proofs_for(world: World, promises: tuple[Promise, ...]) -> Proofs:
+    """Prove the promises for any number of workers, items, tokens and any ``max_attempts``."""
+    policy, faults = world.variant.policy, world.variant.faults
+    if faults == ALL:
+        first, *limited = prove_as_stated(policy, promises)
+        return Proofs(first, tuple(limited))
+    return Proofs(prove(policy, faults, promises))

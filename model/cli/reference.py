@@ -1,0 +1,217 @@
+"""The reference: tables and lists of the documentation that are read off the terms of the specification."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from attrs import asdict, fields_dict
+
+from peeklock.cli.diagrams import phase_diagram, row_diagram
+from peeklock.spec import environment, store, worker
+from peeklock.spec.actions import Answer, Call, Event, Metric, Piece
+from peeklock.spec.faults import KNOWN_FAULTS
+from peeklock.spec.life import Life, allowed_by
+from peeklock.spec.policy import HARDENED, POLICIES, RETRY, Policy
+from peeklock.spec.promises import Promise
+from peeklock.spec.protocol import ACTIONS, POSSIBILITIES, PROMISES, REACTIONS
+from peeklock.spec.state import BELIEF, HISTORY, STORE, Phase, Row
+from peeklock.spec.terms import Assignment, Term, Variable
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    headings = list(headings)
+    lines = [headings, ["---"] * len(headings), *map(list, rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def code(text: str) -> str:
+    """The text as code within a line."""
+    return f"`{text}`"
+
+
+def _members(kind: type[enum.Enum]) -> str:
+    return table(("name", "means"), ((code(m.name), m.value) for m in kind))
+
+
+def _words(kind: type[enum.Enum]) -> str:
+    return ", ".join(code(m.value) for m in kind)
+
+
+def _variables(variables: Iterable[Variable]) -> str:
+    def initial(v: Variable) -> str:
+        return v.initial.name if isinstance(v.initial, enum.Enum) else str(v.initial).lower()
+
+    return table(
+        ("variable", "for each", "at first", "means"),
+        ((code(v.name), v.index.name.lower(), code(initial(v)), v.meaning) for v in variables),
+    )
+
+
+def _faults() -> str:
+    return table(("class", "what can then happen"), ((code(f.name), f.sentence) for f in KNOWN_FAULTS))
+
+
+# Pieces and actions
+
+_BOUND = re.compile(r"\b(item|worker)_\d+\b")
+"""The name of a bound variable, whose number says only how many were made before it."""
+
+
+def _guards(guards: Iterable[Term]) -> Iterator[str]:
+    for guard in guards:
+        inner = guard.args if guard.op == "and" else (guard,)
+        yield from (_BOUND.sub(lambda m: {"item": "j", "worker": "v"}[m[1]], str(g)) for g in inner)
+
+
+def _body(guards: Iterable[Term], effects: Iterable[Assignment], then: Iterable[str] = ()) -> Iterator[str]:
+    for word, lines in (("when", _guards(guards)), ("then", [*map(str, effects), *then])):
+        for number, line in enumerate(lines):
+            yield f"    {word if number == 0 else '':4}  {line}"
+
+
+def _piece(piece: Piece, heading: str) -> str:
+    timer = [f"the timer {piece.clause.timer.value} starts"] if piece.clause.timer else []
+    counts = [f"the worker counts: {piece.counts.value}"] if piece.counts else []
+    lines = [heading, f"    {piece.sentence}", *_body(piece.clause.guards, piece.clause.effects, [*timer, *counts])]
+    return "\n".join(lines)
+
+
+def _by_call(pieces: Iterable[Piece]) -> str:
+    pieces = tuple(pieces)
+    parts = []
+    for call in Call:
+        of_call = [p for p in pieces if call in p.calls]
+        if of_call:
+            texts = (_piece(p, f"{' or '.join(a.value for a in p.answers)}: {p.name}") for p in of_call)
+            parts.append(f"### {call.value}\n\n```text\n" + "\n\n".join(texts) + "\n```")
+    return "\n\n".join(parts)
+
+
+def _events() -> str:
+    pieces = (*worker.OWN_STEPS, *environment.EVENTS)
+    texts = (_piece(p, f"{p.event.value}: {p.name}") for p in pieces if p.event is not None)
+    return "```text\n" + "\n\n".join(texts) + "\n```"
+
+
+def _composed() -> str:
+    """One action, put together of an outcome and a reaction."""
+    name = "ack: ack committed response lost, will try again"
+    (action,) = (a for a in ACTIONS if a.name == name)
+    lines = [name, f"    {action.sentence}", *_body(action.guards, action.effects)]
+    return "```text\n" + "\n".join(lines) + "\n```"
+
+
+# Policies
+
+
+def _value(value: object) -> str:
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(str, value)) + "]"
+    return str(value).lower()
+
+
+def changed(policy: Policy, base: Policy) -> Iterator[tuple[str, str]]:
+    """The fields in which a policy differs from another, and its values."""
+    for name in fields_dict(Policy):
+        value = getattr(policy, name)
+        if name not in ("name", "stands_for", "source") and value != getattr(base, name):
+            yield name, _value(value)
+
+
+def _policies() -> str:
+    rows = []
+    for name, standard in asdict(RETRY).items():
+        if name in ("name", "stands_for", "source"):
+            continue
+        values = [getattr(p, name) for p in POLICIES.values()]
+        cells = [code(_value(v)) if v == standard else f"**{code(_value(v))}**" for v in values]
+        kind = type(standard)
+        allowed = ", ".join(str(m.value) for m in kind) if isinstance(standard, enum.Enum) else ""
+        rows.append((code(name), *cells, allowed))
+    return table(("field", *POLICIES, "allowed"), rows)
+
+
+# Promises
+
+
+def _causes(promise: Promise) -> Iterator[str]:
+    for policy, sets in promise.broken_by.items():
+        told = "; or ".join(" with ".join(map(code, sorted(s))) for s in sets)
+        yield f"broken under {code(policy)} by {told}"
+    for policy in promise.silent_in:
+        yield f"says nothing under {code(policy)}, which never does what it is about"
+
+
+def _promises() -> str:
+    texts = []
+    for promise in PROMISES:
+        parts = (f"{'always' if p.state is not None else 'at a step'}: {p.text}" for p in promise.parts)
+        lines = "\n".join(f"- {line}" for line in (*parts, *(f"*{c}*" for c in _causes(promise))))
+        texts.append(f"**{promise.id}** {promise.text}.\n\n{lines}")
+    return "\n\n".join(texts)
+
+
+def _possibilities() -> str:
+    return table(
+        ("id", "must be able to happen", "needs", "cannot under"),
+        (
+            (p.id, p.text, ", ".join(map(code, sorted(p.needs))), ", ".join(map(code, p.impossible_in)))
+            for p in POSSIBILITIES
+        ),
+    )
+
+
+def _lives() -> str:
+    return table(("the delivery is", "when"), ((code(life.name), life.value) for life in Life))
+
+
+def _verdicts() -> str:
+    rows = []
+    for verdict in Metric:
+        allowed = {p.name: allowed_by(verdict, p) for p in (RETRY, HARDENED)}
+        if len(set(allowed.values())) == 1:
+            allowed = {"": allowed["retry"]}
+        for policy, lives in allowed.items():
+            name = verdict.value + (f" (under {code(policy)})" if policy else "")
+            rows.append((name, *("yes" if life in lives else "" for life in Life)))
+    return table(("the worker counts", *(life.name.lower() for life in Life)), rows)
+
+
+def _commands() -> str:
+    """The commands, with what they say of themselves."""
+    from peeklock.cli.main import parser  # it imports this module
+
+    (group,) = (a for a in parser()._subparsers._group_actions)  # type: ignore[union-attr]
+    choices = group._get_subactions()
+    return table(("command", "does"), ((code(f"peeklock {c.dest}"), str(c.help)) for c in choices))
+
+
+REFERENCE: dict[str, Callable[[], str]] = {
+    "rows": lambda: _members(Row),
+    "phases": lambda: _members(Phase),
+    "store variables": lambda: _variables(STORE),
+    "worker variables": lambda: _variables(BELIEF),
+    "history variables": lambda: _variables(HISTORY),
+    "faults": _faults,
+    "outcomes": lambda: _by_call(store.OUTCOMES),
+    "reactions": lambda: _by_call(REACTIONS),
+    "events": _events,
+    "composed action": _composed,
+    "policies": _policies,
+    "promises": _promises,
+    "possibilities": _possibilities,
+    "lives": _lives,
+    "verdicts": _verdicts,
+    "row diagram": row_diagram,
+    "phase diagram": phase_diagram,
+    "commands": _commands,
+    "words of calls": lambda: _words(Call),
+    "words of events": lambda: _words(Event),
+    "words of verdicts": lambda: _words(Metric),
+    "words of answers": lambda: _words(Answer),
+}

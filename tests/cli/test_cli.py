@@ -1,0 +1,197 @@
+"""The command line: what users type, what they see, and how it says that something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from peeklock.cli.main import run
+
+SMALL = ["--workers", "1", "--items", "1"]
+RUNS = Path(__file__).parent.parent / "data" / "duroxide"
+
+
+def policy_file(folder: Path, text: str, name: str = "mine.toml") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("policy", ["before", "retry", "hardened"])
+def test_check_says_that_every_verdict_is_as_stated(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--policy", policy, "--no-proof", *SMALL]) == 0
+    out = capsys.readouterr().out
+    assert out.rstrip().endswith("every verdict is as the specification states it")
+
+
+def test_check_before_shows_the_bug_that_was_mended(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--policy", "before", "--no-proof", "--json", *SMALL]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["checks"]
+    verdicts = {p["promise"]: p for p in found["promises"]}
+    assert verdicts["S11"]["verdict"] == "fails"
+    assert verdicts["S11"]["causes"] == [["ack-retryable"]]
+    steps = [s["does"] for s in verdicts["S11"]["broken"][0]["steps"]]
+    assert steps.count("the handler starts") == 2
+    assert "abandon t1" in steps
+
+
+@pytest.mark.parametrize(
+    ("text", "promise"),
+    [
+        ('after_uncertain = "abandon"', "S7"),
+        ("ack_attempts = 2\nack_waits_ms = [100]", "S10"),
+        ("ack_attempts = 6\nack_waits_ms = [100, 200, 400, 800, 1600]", "S9"),
+        ('after_first_permanent = "uncertain"', "S8"),
+        ('after_later_permanent = "abandon"', "S10"),
+    ],
+)
+def test_a_changed_policy_breaks_the_promise_that_forbids_it(
+    text: str, promise: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = policy_file(tmp_path, text)
+    assert run(["check", "--policy", file, "--no-proof", "--json", *SMALL]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["checks"]
+    unexpected = {p["promise"]: p for p in found["promises"] if not p["as_stated"]}
+    assert promise in unexpected
+    assert unexpected[promise]["verdict"] == "fails"
+    assert unexpected[promise]["broken"][0]["steps"]
+    assert run(["explain", promise, "--policy", file, *SMALL]) == 1
+    assert f"{promise} is broken at step" in capsys.readouterr().out
+
+
+def test_without_renewal_errors_retry_loses_no_work(capsys: pytest.CaptureFixture[str]) -> None:
+    off = "renewal-retryable,renewal-permanent"
+    assert run(["check", "--promise", "S12", "--without", off, "--no-proof", "--json", *SMALL]) == 0
+    for found in json.loads(capsys.readouterr().out)["checks"]:
+        assert [p["verdict"] for p in found["promises"]] == ["holds"]
+
+
+def test_explain_tells_the_run_in_lanes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "S12", "--policy", "retry", *SMALL]) == 0
+    out = capsys.readouterr().out
+    for words in ("worker A", "renew t1", "! renewal-retryable", "nothing is", "✗ 7"):
+        assert words in out
+
+
+def test_explain_of_a_promise_that_holds_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "S1", *SMALL]) == 0
+    assert "there is no trace to show" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "--policy", "nope"], "unknown policy 'nope'; allowed: before, retry, hardened"),
+        (["check", "--promise", "S99"], "unknown promise 'S99'; allowed: S1, S2"),
+        (["check", "--without", "gremlins"], "unknown fault class 'gremlins'; allowed: ack-retryable"),
+        (["check", "--only", ","], "no fault class given; allowed: ack-retryable"),
+        (["check", "--workers", "0"], "workers is 0; allowed: 1 or more"),
+        (["check", "--workers", "two"], "invalid int value: 'two'"),
+        (["check", "--limit-seconds", "0"], "--limit-seconds is 0; allowed: more than 0"),
+        (["explain", "R1"], "unknown promise 'R1'"),
+        (["trace", "no-such-file.jsonl"], "no-such-file.jsonl: cannot be read: No such file or directory"),
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ack_attempts = 5\nack_waits_ms = [100]", "ack_waits_ms has 1 waits for ack_attempts = 5"),
+        ("ack_retries = 5", "unknown field 'ack_retries'; allowed: base, name, max_attempts, ack_attempts"),
+        ('after_uncertain = "panic"', "after_uncertain is 'panic'; allowed: leave, abandon"),
+        ('base = "after"', "base is 'after'; allowed: before, retry, hardened"),
+        ('max_attempts = "many"', "max_attempts is 'many'; allowed: a whole number"),
+        ("ack_attempts = 0\nack_waits_ms = []", "ack_attempts is 0; allowed: 1 or more"),
+        ("shutdown_grace_ms = -1", "shutdown_grace_ms is -1; allowed: 0 or more milliseconds"),
+        ("ack_attempts = ", "not a policy file"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", "--policy", policy_file(tmp_path, text)]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_world_too_large_for_memory_stops_and_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--policy", "retry", "--no-proof", "--limit-mib", "2"]) == 1
+    out = capsys.readouterr().out
+    assert "stopped at the limit of 2 MiB of memory" in out
+    assert "covered: all runs of up to" in out
+    assert "unknown" in out
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in RUNS.glob("*.jsonl")))
+def test_the_policy_of_the_real_system_explains_its_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["trace", str(RUNS / f"{name}.jsonl"), "--policy", "before"]) == 0
+    out = capsys.readouterr().out
+    assert "conforms to policy before" in out
+    assert ("✗ S12" in out) == (name == "lost-work")
+
+
+def test_the_new_policy_rejects_the_abandon_after_a_retryable_ack(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["trace", str(RUNS / "abandonlock.jsonl"), "--policy", "retry"]) == 1
+    out = capsys.readouterr().out
+    assert "abandonlock.jsonl:7, t = 62142 ms" in out
+    assert "abandon t1, which took effect" in out
+    assert "allowed would have been" in out
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "peeklock.cli.main", *arguments]
+
+
+def test_an_interrupt_prints_what_was_found_and_exits_with_130() -> None:
+    """On a terminal, where progress shows that the search has begun."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        command("check", "--policy", "retry", "--workers", "3", "--no-proof"), stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while b"depth 1" not in shown:  # some way in: depth 10 or more
+        shown += os.read(ours, 4096)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    os.close(ours)
+    assert child.returncode == 130
+    assert "stopped at an interrupt" in out.decode()
+    assert "unknown" in out.decode()
+
+
+def test_a_pipe_gets_no_progress() -> None:
+    done = subprocess.run(command("check", "--policy", "retry", "--no-proof"), capture_output=True, check=True)
+    assert done.stderr == b""
+    assert b"\x1b" not in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    child = subprocess.Popen(
+        command("check", "--no-proof", *SMALL), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert b"Traceback" not in child.stderr.read()
+    child.wait(timeout=time.monotonic() + 60)
+    child.stderr.close()

@@ -1,0 +1,183 @@
+"""The search: exact, the same with and without symmetry, and the same as a plain evaluation of the terms."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics, Stopped
+from peeklock.model.tables import Watch
+from peeklock.model.verdicts import Verdict, check
+from peeklock.model.world import World, WorldError
+from peeklock.spec.evaluate import State, Stepper, predicate
+from peeklock.spec.policy import POLICIES
+from peeklock.spec.promises import always
+from peeklock.spec.protocol import POSSIBILITIES, PROMISES, Variant
+from peeklock.spec.terms import FALSE, substitute
+
+SOME_FAULTS = frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
+
+
+def world(policy: str = "retry", workers: int = 1, items: int = 1, deliveries: int = 4, **changes: object) -> World:
+    variant = Variant(evolve(POLICIES[policy], max_attempts=2))
+    return World(evolve(variant, **changes), workers, items, deliveries)  # type: ignore[arg-type]
+
+
+def plainly(small: World) -> tuple[set[State], int]:
+    """Every reachable state, and the number of steps, by walking the states one by one."""
+    steppers = [Stepper(a) for a in small.actions]
+    seen, todo, steps = {small.initial()}, [small.initial()], 0
+    while todo:
+        state = todo.pop()
+        for stepper in steppers:
+            for w, i in stepper.choices(state):
+                steps += 1
+                after = stepper.takes(*state, w, i)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+    return seen, steps
+
+
+@pytest.mark.parametrize(
+    "small",
+    [
+        world("before"),
+        world("retry"),
+        world("hardened"),
+        world("retry", workers=2, faults=SOME_FAULTS),
+        world("retry", workers=2, deliveries=2, faults=frozenset()),
+        world("hardened", items=2, deliveries=2, faults=SOME_FAULTS),
+        world("retry", items=2, deliveries=1, fifo=True),
+    ],
+    ids=str,
+)
+def test_the_search_finds_exactly_the_states_and_steps_of_a_plain_evaluation(small: World) -> None:
+    states, steps = plainly(small)
+    search = Search(small, symmetric=False)
+    statistics = search.run()
+    words = {search.packing.word(s) for s in states}
+    assert {w for level in search.levels for w in level.tolist()} == words
+    assert (statistics.distinct, statistics.generated) == (len(states), steps)
+
+
+PINNED = {
+    ("before", 1, 1, 4): (480, 2301, 16),
+    ("retry", 2, 1, 3): (29_292, 279_204, 22),
+    ("hardened", 2, 2, 1): (166_264, 1_881_752, 24),
+}
+
+
+@pytest.mark.parametrize(("shape", "numbers"), PINNED.items())
+def test_three_small_worlds_have_the_size_they_had(
+    shape: tuple[str, int, int, int], numbers: tuple[int, int, int]
+) -> None:
+    """Distinct states, steps and depth, without symmetry: they change only when the protocol does."""
+    statistics = Search(world(*shape), symmetric=False).run()
+    assert (statistics.distinct, statistics.generated, statistics.depth) == numbers
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("shape", [(2, 1, 4), (1, 2, 3)])
+def test_verdicts_are_the_same_without_symmetry(policy: str, shape: tuple[int, int, int]) -> None:
+    found = [check(world(policy, *shape), symmetric=s, with_causes=False) for s in (True, False)]
+    rows = [[(j.promise.id, j.verdict, [(b.part.text, b.level) for b in j.broken]) for j in c.promises] for c in found]
+    assert rows[0] == rows[1]
+    assert [r.found for r in found[0].possibilities] == [r.found for r in found[1].possibilities]
+    assert found[0].statistics.distinct < found[1].statistics.distinct
+
+
+def test_every_state_stands_for_its_renamings() -> None:
+    """The canonical states are exactly one of each class of states that differ by names only."""
+    small = world("retry", workers=2, items=2, deliveries=1, faults=SOME_FAULTS)
+    states, _ = plainly(small)
+    search = Search(small)
+    search.run()
+    classes = {search.packing.canonical_word(s) for s in states}
+    assert {w for level in search.levels for w in level.tolist()} == classes
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_levels_are_distances(policy: str) -> None:
+    """A finding at level n has a trace of n steps, or of n + 1 where a step shows it."""
+    result = check(world(policy), with_causes=False)
+    for judged in result.promises:
+        for broken in judged.broken:
+            steps = len(broken.trace.steps)
+            assert steps == broken.level + (broken.part.state is None)
+
+
+def test_a_trace_is_a_run_of_the_protocol_that_ends_in_what_it_shows() -> None:
+    small = world("retry", workers=2, items=2, deliveries=2)
+    result = check(small, with_causes=False)
+    for judged in result.promises:
+        for broken in judged.broken:
+            states, steps = broken.trace.states, broken.trace.steps
+            assert states[0] == small.initial()
+            for k, step in enumerate(steps):
+                stepper = Stepper(step.action)
+                assert stepper.allows(*states[k], step.worker, step.item)
+                assert stepper.takes(*states[k], step.worker, step.item) == states[k + 1]
+            if broken.part.state is not None:
+                keeps = predicate(substitute(broken.part.state, small.variant.settings))
+                assert [keeps(*s) for s in states] == [True] * (len(states) - 1) + [False]
+
+
+def test_a_watch_on_the_impossible_is_found_in_the_first_state() -> None:
+    search = Search(world(), (Watch(always("never", FALSE), wanted=False),))
+    search.run()
+    assert search.found == {0: 0}
+
+
+def test_a_stuck_state_is_told_from_a_legitimate_end() -> None:
+    """Nothing is stuck in the protocol; take away that locks expire, and a crash leaves an item for ever."""
+    assert check(world(), with_causes=False).stuck is None
+    without = world(faults=SOME_FAULTS)
+    maimed = evolve(
+        without, actions_of_protocol=tuple(a for a in without.actions_of_protocol if a.name != "lock expires")
+    )
+    result = check(maimed, with_causes=False)
+    assert result.stuck is not None
+    assert not result.as_stated
+    assert "crash" in result.stuck.steps[-1].action.name or "lost" in result.stuck.steps[-1].action.name
+
+
+def test_a_search_that_is_stopped_knows_nothing_of_what_it_did_not_see() -> None:
+    result = check(world("retry", 2, 2), limits=Limits(bytes=1 << 20), with_causes=False)
+    assert result.stopped == "the limit of 1 MiB of memory"
+    assert Verdict.UNKNOWN in {j.verdict for j in result.promises}
+    assert Verdict.HOLDS not in {j.verdict for j in result.promises}
+    assert not result.as_stated
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    def interrupt(statistics: Statistics, left: int) -> None:
+        if statistics.depth >= 12:
+            raise KeyboardInterrupt
+
+    result = check(world("retry", 2, 1), report=interrupt, with_causes=False)
+    assert result.stopped == INTERRUPTED
+    verdicts = {j.promise.id: j.verdict for j in result.promises}
+    assert verdicts["S12"] is Verdict.FAILS
+    assert verdicts["S1"] is Verdict.UNKNOWN
+
+
+def test_records_that_outgrow_their_share_of_a_word_are_said() -> None:
+    with pytest.raises(Stopped, match="64-bit word"):
+        Search(world("retry", workers=9, items=3, deliveries=4)).run()
+
+
+def test_a_world_has_at_least_one_of_everything() -> None:
+    with pytest.raises(WorldError, match="deliveries is 0; allowed: 1 or more"):
+        world(deliveries=0)
+
+
+def test_every_action_of_a_policy_fires_or_is_known_not_to() -> None:
+    never = {p: set(check(world(p, 2, 1), with_causes=False).never_fired) for p in POLICIES}
+    assert never["retry"] == set()
+    assert {n.split(": ")[1].split(",")[0] for n in never["before"]} == {"refused", "refused wrongly"}
+    assert all("cancellation ack" in n for n in never["hardened"])
+
+
+def test_each_promise_and_possibility_has_an_id_of_its_own() -> None:
+    ids = [p.id for p in (*PROMISES, *POSSIBILITIES)]
+    assert len(ids) == len(set(ids))
