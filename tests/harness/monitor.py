@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from attrs import evolve, field, frozen
 
 from peeklock.harness.observation import Observation
-from peeklock.spec.actions import Action, Answer, Call, Event, Label, Metric, Timer
+from peeklock.spec.actions import ABANDONS, Action, Answer, Call, Event, Label, Metric, Timer
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, State, Stepper, predicate
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant, specialized
@@ -68,6 +68,8 @@ _UNSEEN_HANDLERS = frozenset(
     {Event.HANDLER_STARTS, Event.HANDLER_SUCCEEDS, Event.HANDLER_FAILS, Event.HANDLER_MISSING}
 )
 _UNSEEN_STOPS = frozenset({Event.HANDLER_STOPPED, Event.CRASH, Event.SHUTDOWN, Event.GRACE_ENDS})
+STARTS_TIMER = (Call.ENQUEUE, Call.FETCH, Call.RENEW, *ABANDONS)
+"""The calls of which a monitor with a clock must know how long what they start lasts."""
 _BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
 
 
@@ -99,7 +101,16 @@ class Monitor:
         return label.event in unseen
 
     def observe(self, seen: Observation) -> None:
-        """Take in one observation; ``Violation`` when no state explains it."""
+        """Take in one observation; ``Violation`` when no state explains it.
+
+        With a clock, ``ValueError`` for an observation without its time, or without a length where it may start a
+        timer.
+        """
+        if self.scope.clock:
+            if seen.at_ms is None:
+                raise ValueError(f"{seen}: with a clock, at_ms is needed")
+            if seen.lasts_ms is None and seen.call in STARTS_TIMER and seen.answer is not Answer.NOTHING:
+                raise ValueError(f"{seen}: with a clock, lasts_ms is needed")
         if seen.at_ms is not None:
             self.pass_time(seen.at_ms)
         self._make_room(seen)
@@ -219,9 +230,9 @@ class Monitor:
 
     def _timed(self, world: World, timer: Timer, i: int, seen: Observation) -> World:
         assert seen.at_ms is not None
-        assert seen.lasts_ms is not None, f"{seen} starts a timer and must say how long it lasts"
+        lasts_ms = seen.lasts_ms or 0
         others = frozenset(d for d in world.deadlines if d[2] != i)
-        return self._ticked(evolve(world, deadlines=others | {(seen.at_ms + seen.lasts_ms, timer, i)}), seen.at_ms)
+        return self._ticked(evolve(world, deadlines=others | {(seen.at_ms + lasts_ms, timer, i)}), seen.at_ms)
 
     def _ticked(self, world: World, now_ms: int) -> World:
         for deadline in sorted((d for d in world.deadlines if d[0] <= now_ms), key=lambda d: d[0]):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from peeklock.harness.monitor import Scope
+from peeklock.harness.monitor import STARTS_TIMER, Scope
 from peeklock.harness.observation import Observation
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Result
@@ -57,7 +57,7 @@ def read(path: Path) -> tuple[Header, Iterator[Observation]]:
     if not first:
         raise TraceError(f'{path}:1:1: the file is empty; allowed: a header such as {{"peeklock_trace": {VERSION}}}')
     header = _header(_Line(path, number, first))
-    return header, _observations(path, lines)
+    return header, _observations(path, lines, header.scope.clock)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -124,12 +124,16 @@ def _header(line: _Line) -> Header:
     return Header(Scope(**{name: name in records for name in RECORDS}), maximum, line.typed("source", str) or "")
 
 
-def _observations(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Observation]:
+def _observations(path: Path, lines: Iterator[tuple[int, str]], clock: bool) -> Iterator[Observation]:
     latest = None
     holders: dict[str, str] = {}
     for number, text in lines:
         line = _Line(path, number, text)
         seen = _observation(line)
+        if clock and seen.at_ms is None:
+            raise line.wrong("with a clock recorded, every line needs t_ms")
+        if clock and seen.lasts_ms is None and seen.call in STARTS_TIMER and seen.answer is not Answer.NOTHING:
+            raise line.wrong("with a clock recorded, this call needs lasts_ms", "call")
         if seen.at_ms is not None:
             if latest is not None and seen.at_ms < latest:
                 raise line.wrong(f"t_ms is {seen.at_ms}, before the {latest} of an earlier line", "t_ms")

@@ -1,0 +1,201 @@
+"""The monitor: it keeps what is possible, and says why nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from peeklock.harness.judge import judge
+from peeklock.harness.monitor import Monitor, Scope, Violation
+from peeklock.harness.observation import Observation
+from peeklock.harness.tracefile import TraceError, read
+from peeklock.spec.actions import Answer, Call, Event, Metric
+from peeklock.spec.policy import BEFORE, HARDENED, RETRY
+from peeklock.spec.protocol import Variant
+from peeklock.spec.state import Result
+
+HEADER = '{"peeklock_trace": 1, "records": ["handlers", "answers"]}'
+
+
+def monitor(scope: Scope = Scope()) -> Monitor:  # noqa: B008  # frozen
+    return Monitor(Variant(RETRY), scope)
+
+
+def fetched(token: str = "t1", attempt: int = 1, worker: str = "A") -> Observation:
+    return Observation(Call.FETCH, worker=worker, item="i1", token=token, attempt=attempt, answer=Answer.OK)
+
+
+def called(call: Call, answer: Answer, token: str = "t1", worker: str = "A") -> Observation:
+    return Observation(call, worker=worker, token=token, answer=answer)
+
+
+def happened(event: Event, worker: str = "A") -> Observation:
+    return Observation(event=event, worker=worker)
+
+
+ENQUEUED = Observation(Call.ENQUEUE, item="i1", answer=Answer.OK)
+RUN = (ENQUEUED, fetched(), happened(Event.HANDLER_STARTS), happened(Event.HANDLER_SUCCEEDS))
+
+
+def watch(watching: Monitor, *seen: Observation) -> Monitor:
+    for one in seen:
+        watching.observe(one)
+    return watching
+
+
+def test_a_lost_response_leaves_both_possibilities_open() -> None:
+    watching = watch(monitor(), *RUN, called(Call.ACK, Answer.RETRYABLE))
+    completions = {w.state[1][0][4] for w in watching.worlds}
+    assert completions == {0, 1}
+
+
+def test_a_later_answer_closes_one() -> None:
+    watching = watch(monitor(), *RUN, called(Call.ACK, Answer.RETRYABLE), called(Call.ACK, Answer.OK))
+    assert {w.state[1][0][4] for w in watching.worlds} == {1}
+
+
+def test_what_was_seen_can_tell_whether_a_lost_fetch_took_effect() -> None:
+    lost = Observation(Call.FETCH, worker="B", answer=Answer.RETRYABLE)
+    watching = watch(monitor(), ENQUEUED, lost, fetched(attempt=2))
+    assert {w.state[1][0][2] for w in watching.worlds} == {2}
+
+
+def test_an_abandon_after_one_retryable_ack_is_a_violation_with_its_reason() -> None:
+    with pytest.raises(Violation, match="not allowed here") as caught:
+        watch(monitor(), *RUN, called(Call.ACK, Answer.RETRYABLE), called(Call.ABANDON, Answer.OK))
+    assert "ack -> ok" in caught.value.allowed
+    assert not any("abandon" in a for a in caught.value.allowed)
+
+
+def test_a_second_ok_for_one_token_is_a_violation_of_the_answer_not_of_the_call() -> None:
+    seen = (*RUN, called(Call.ACK, Answer.RETRYABLE), called(Call.ACK, Answer.OK))
+    with pytest.raises(Violation, match="not allowed here"):
+        watch(monitor(), *seen, called(Call.ACK, Answer.OK))
+    with pytest.raises(Violation, match="but not with this answer"):
+        watch(monitor(), ENQUEUED, fetched(attempt=3))
+
+
+def test_a_fetch_that_finds_nothing_while_an_item_is_visible_is_a_violation() -> None:
+    watching = watch(monitor(Scope(clock=True)), Observation(Call.ENQUEUE, item="i1", at_ms=0, lasts_ms=0))
+    with pytest.raises(Violation):
+        watching.observe(Observation(Call.FETCH, worker="A", answer=Answer.NOTHING, at_ms=5))
+
+
+def test_a_clock_says_when_a_lock_is_over() -> None:
+    """At the lock's last moment it has expired: another may fetch, and the holder may not ack."""
+
+    def at(ms: int) -> Monitor:
+        watching = monitor(Scope(clock=True))
+        watching.observe(Observation(Call.ENQUEUE, item="i1", at_ms=0, lasts_ms=0))
+        watching.observe(
+            Observation(
+                Call.FETCH, worker="A", item="i1", token="t1", attempt=1, answer=Answer.OK, at_ms=0, lasts_ms=100
+            )
+        )
+        watching.pass_time(ms)
+        return watching
+
+    again = Observation(
+        Call.FETCH, worker="B", item="i1", token="t2", attempt=2, answer=Answer.OK, at_ms=99, lasts_ms=100
+    )
+    with pytest.raises(Violation):
+        at(99).observe(again)
+    at(100).observe(
+        Observation(
+            Call.FETCH, worker="B", item="i1", token="t2", attempt=2, answer=Answer.OK, at_ms=100, lasts_ms=100
+        )
+    )
+
+
+def test_a_verdict_must_be_counted_and_only_the_right_one() -> None:
+    scope = Scope(counts=True)
+    right = Observation(counts=Metric.SUCCESS, worker="A")
+    watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), right)
+    with pytest.raises(Violation):
+        watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), Observation(counts=Metric.UNCERTAIN, worker="A"))
+    with pytest.raises(Violation):
+        watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), fetched("t2", 1))
+
+
+def test_a_completion_must_be_the_one_that_the_handler_gave() -> None:
+    wrong = Observation(
+        Call.ACK, worker="A", token="t1", answer=Answer.OK, completions=(Result.APPLICATION_ERROR,)
+    )
+    with pytest.raises(Violation):
+        watch(monitor(), *RUN, wrong)
+
+
+def test_a_token_is_never_given_twice() -> None:
+    with pytest.raises(Violation):
+        watch(monitor(), ENQUEUED, fetched("t1"), fetched("t1", 2, "B"))
+
+
+def run_file(folder: Path, *lines: str) -> Path:
+    path = folder / "run.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+FETCH = '{"call": "fetch", "item": "i1", "token": "t1", "attempt": 1, "effect": true}'
+ENQUEUE = '{"call": "enqueue", "item": "i1", "effect": true}'
+
+
+def test_committed_effects_alone_are_enough_to_judge_a_run(tmp_path: Path) -> None:
+    lines = (HEADER, ENQUEUE, FETCH, '{"call": "cancellation ack", "token": "t1", "effect": true}')
+    for policy, conforms in ((RETRY, False), (HARDENED, False)):
+        header, seen = read(run_file(tmp_path, *lines))
+        assert judge(header, seen, policy).conforms is conforms
+    header, seen = read(run_file(tmp_path, HEADER.replace('"answers"', '"answers"'), *lines[1:]))
+    assert not judge(header, seen, BEFORE).conforms  # no handler began, so nothing could be cancelled
+
+
+def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
+    lines = (
+        HEADER,
+        ENQUEUE,
+        FETCH,
+        '{"event": "the handler starts", "token": "t1"}',
+        '{"call": "renew", "token": "t1", "answer": "retryable error", "effect": false}',
+        '{"call": "cancellation ack", "token": "t1", "effect": true}',
+    )
+    header, seen = read(run_file(tmp_path, *lines))
+    assert judge(header, seen, RETRY).broken == ("S12",)
+    header, seen = read(run_file(tmp_path, *lines))
+    assert not judge(header, seen, HARDENED).conforms
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ((), "the file is empty"),
+        (("{}",), "run.jsonl:1:1: peeklock_trace is missing; allowed: 1"),
+        (('{"peeklock_trace": 2}',), "run.jsonl:1:2: peeklock_trace is 2; allowed: 1"),
+        (('{"peeklock_trace": 1, "records": ["all"]}',), "records names 'all'; allowed: clock, counts"),
+        ((HEADER, '{"call": "fetch", "it'), "run.jsonl:2:19: not JSON"),
+        ((HEADER, "[]"), "run.jsonl:2:1: a list; allowed: an object"),
+        ((HEADER, '{"call": "steal", "item": "i1"}'), "run.jsonl:2:2: call is 'steal'; allowed: enqueue, fetch"),
+        ((HEADER, '{"item": "i1"}'), "exactly one of call, event, counts"),
+        ((HEADER, '{"call": "ack"}'), "with a token, a worker or an item"),
+        ((HEADER, '{"call": "cancel"}'), "cancel needs an item"),
+        ((HEADER, '{"call": "fetch", "attempt": "1"}'), "run.jsonl:2:19: attempt is '1'; allowed: a whole number"),
+        ((HEADER, '{"call": "fetch", "colour": 1}'), "unknown field 'colour'; allowed: call, event"),
+        (('{"peeklock_trace": 1, "records": ["clock"]}', ENQUEUE), "run.jsonl:2:1: with a clock recorded, every line needs t_ms"),
+        (
+            ('{"peeklock_trace": 1, "records": ["clock"]}', ENQUEUE.replace("{", '{"t_ms": 5, ')),
+            "run.jsonl:2:13: with a clock recorded, this call needs lasts_ms",
+        ),
+        (
+            (HEADER, ENQUEUE.replace("{", '{"t_ms": 5, '), FETCH.replace("{", '{"t_ms": 4, ')),
+            "run.jsonl:3:2: t_ms is 4, before the 5 of an earlier line",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_where_and_why(lines: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(TraceError) as caught:
+        header, seen = read(path)
+        judge(header, seen, RETRY)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
