@@ -49,7 +49,7 @@ class Abandon:
 
     token: str
     delay_ms: int
-    ignore_attempt: bool = False
+    ignore_attempt: bool
 
 
 @frozen
