@@ -3,6 +3,7 @@
 import enum
 
 from attrs import define
+
 from peeklock.impl.clock import Clock
 from peeklock.impl.effects import Answer, Call, Ok, Refused, Steps
 from peeklock.impl.events import Called, Counted, Event, Observer, ShutdownRequested

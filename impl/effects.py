@@ -16,6 +16,7 @@ from collections.abc import Generator
 from typing import TypeAlias, TypeVar
 
 from attrs import frozen
+
 from peeklock.impl.errors import StoreError
 from peeklock.impl.store import Completion, Delivery, Store
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from attrs import frozen
+
 from peeklock.impl.effects import Answer, Call
 from peeklock.impl.store import Delivery
 

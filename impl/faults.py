@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from attrs import field, frozen
 from attrs.validators import instance_of
+
 from peeklock.impl.errors import PermanentError, RetryableError, StoreError
 from peeklock.impl.store import Completion, Delivery, Row, Store, WorkItem
 

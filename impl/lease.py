@@ -3,6 +3,7 @@
 import enum
 
 from attrs import define
+
 from peeklock.impl.context import Context
 from peeklock.impl.effects import Ok, Renew, Steps
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterable
 
 from attrs import evolve
+
 from peeklock.impl.clock import Clock
 from peeklock.impl.errors import PermanentError
 from peeklock.impl.store import (

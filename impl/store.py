@@ -6,6 +6,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 from attrs.validators import instance_of
+
 from peeklock.impl.errors import PermanentError
 
 LONGEST_MS = 10**15

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from peeklock.impl import MemoryStore, SqliteStore, Store, VirtualClock
 
 # Test files are imported by path; this lets them import the helpers that lie beside them.

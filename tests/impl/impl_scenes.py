@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+
 from peeklock.impl import (
     RETRY,
     Abandon,

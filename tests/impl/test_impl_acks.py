@@ -2,6 +2,7 @@
 
 import pytest
 from impl_scenes import ITEM, PAID, Scene
+
 from peeklock.impl import Completion, CompletionKind, PermanentError, Store, Verdict, VirtualClock
 from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 

@@ -1,6 +1,7 @@
 """The demo prints the same two stories every time, and refuses what it does not know."""
 
 import pytest
+
 from peeklock.impl.demo import main
 
 RETRIED = """\

@@ -5,6 +5,7 @@ from collections.abc import Generator
 
 import pytest
 from impl_scenes import ITEM, PAID, Scene, run_all, step_to
+
 from peeklock.impl import (
     BEFORE,
     Ack,

@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene
+
 from peeklock.impl import (
     HARDENED,
     Store,

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from impl_scenes import ITEM, PAID
+
 from peeklock.impl import (
     FaultyStore,
     MemoryStore,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene
+
 from peeklock.impl import BEFORE, HARDENED, RETRY, Policy, Store, Verdict, VirtualClock
 from peeklock.impl.faults import DISHONEST, PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 

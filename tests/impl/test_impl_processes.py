@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from impl_scenes import ITEM, PAID, Scene, step_to
+
 from peeklock.impl import (
     Ack,
     Completion,

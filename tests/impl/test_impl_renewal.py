@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 from attrs import evolve
 from impl_scenes import PAID, Scene, run_all
+
 from peeklock.impl import (
     RETRY,
     Cancelled,

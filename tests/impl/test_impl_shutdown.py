@@ -5,6 +5,7 @@ from collections.abc import Generator
 import pytest
 from attrs import evolve
 from impl_scenes import ITEM, PAID, Scene, step_to
+
 from peeklock.impl import (
     RETRY,
     Ack,

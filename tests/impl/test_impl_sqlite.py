@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from impl_scenes import ITEM, PAID, raw
+
 from peeklock.impl import (
     Completion,
     CompletionKind,

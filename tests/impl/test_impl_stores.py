@@ -2,6 +2,7 @@
 
 import pytest
 from impl_scenes import ITEM, OTHER, PAID, fetched, refused
+
 from peeklock.impl import (
     Completion,
     CompletionKind,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from impl_scenes import ITEM, OTHER, PAID, fetched, raw, refused
+
 from peeklock.impl import (
     Completion,
     CompletionKind,
