@@ -13,7 +13,10 @@ from peeklock.spec.terms import FALSE, NAT, Operand, Term, Variable, constant, s
 
 
 def edges(
-    pieces: Iterable[Piece], variable: Variable, index: Term, known: Callable[[enum.Enum], dict[Term, Operand]]
+    pieces: Iterable[Piece],
+    variable: Variable,
+    index: Term,
+    known: Callable[[enum.Enum], dict[Term, Operand]],
 ) -> dict[tuple[enum.Enum, enum.Enum], list[Piece]]:
     """The pieces that lead from one value of the variable to another.
 
@@ -34,7 +37,10 @@ def edges(
 
 
 def _mermaid(
-    found: dict[tuple[enum.Enum, enum.Enum], list[Piece]], first: enum.Enum, last: Iterable[enum.Enum], text: Callable[[Piece], str]
+    found: dict[tuple[enum.Enum, enum.Enum], list[Piece]],
+    first: enum.Enum,
+    last: Iterable[enum.Enum],
+    text: Callable[[Piece], str],
 ) -> str:
     lines = ["stateDiagram-v2", f"    [*] --> {first.name}"]
     for (start, to), pieces in found.items():

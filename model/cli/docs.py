@@ -62,13 +62,18 @@ def run(options: argparse.Namespace) -> int:
                 (root / page.path).write_text(page.new, encoding="utf-8")
     stale = [(page.path, what) for page in found for what in page.stale]
     if options.json:
-        words = {"checked" if options.check else "written": True, "stale": [{"file": f, "block": b} for f, b in stale]}
+        words = {
+            "checked" if options.check else "written": True,
+            "stale": [{"file": f, "block": b} for f, b in stale],
+        }
         print(json.dumps(words, indent=2, ensure_ascii=False))
     else:
         for path, what in stale:
             print(f"{'stale' if options.check else 'written'}: {path}: {what}")
         fresh = sum(page.blocks for page in found) - len(stale)
-        print(f"{fresh} of {fresh + len(stale)} blocks in {len(found)} files {'are' if options.check else 'were'} fresh")
+        print(
+            f"{fresh} of {fresh + len(stale)} blocks in {len(found)} files {'are' if options.check else 'were'} fresh"
+        )
     return 1 if options.check and stale else 0
 
 
@@ -79,7 +84,9 @@ def checkout(start: Path) -> Path:
         with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
             if tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}).get("name") == "peeklock":
                 return folder
-    raise UsageError(f"{start} is not in a checkout of peeklock: no pyproject.toml with that name here or above")
+    raise UsageError(
+        f"{start} is not in a checkout of peeklock: no pyproject.toml with that name here or above"
+    )
 
 
 def pages(root: Path) -> list[str]:

@@ -49,7 +49,9 @@ def made(what: str) -> str:
         return _WAYS[kind](rest)
     tables = {**REFERENCE, **FINDINGS}
     if what not in tables:
-        raise UsageError(f"unknown block {what!r}; allowed: {', '.join([*(f'{w} …' for w in _WAYS), *tables])}")
+        raise UsageError(
+            f"unknown block {what!r}; allowed: {', '.join([*(f'{w} …' for w in _WAYS), *tables])}"
+        )
     return tables[what]()
 
 
@@ -127,7 +129,9 @@ def _source(rest: str) -> str:
 
 
 def _file(path: str) -> str:
-    return fenced(f"# {path}\n{_read(path)}" if path.endswith(".toml") else _read(path), _LANGUAGE[Path(path).suffix])
+    return fenced(
+        f"# {path}\n{_read(path)}" if path.endswith(".toml") else _read(path), _LANGUAGE[Path(path).suffix]
+    )
 
 
 def _edit(rest: str) -> str:

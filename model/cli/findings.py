@@ -48,7 +48,9 @@ def _promise_table() -> str:
 def _size_of_search() -> str:
     checks = [_checked(name, 2) for name in POLICIES]
     world = checks[0].world
-    sizes = ", ".join(f"{c.statistics.distinct:,} under {code(n)}" for n, c in zip(POLICIES, checks, strict=True))
+    sizes = ", ".join(
+        f"{c.statistics.distinct:,} under {code(n)}" for n, c in zip(POLICIES, checks, strict=True)
+    )
     return (
         f"{world.workers} workers, {world.items} items, at most {world.deliveries} deliveries of each, every fault "
         f"class on, and every state visited: {sizes}."
@@ -78,7 +80,9 @@ def _what_if() -> str:
         fields = "<br>".join(code(f"{name} = {value}") for name, value in changed(policy, base))
         exit_code = "0" if _checked(path, 1).as_stated else "1"
         link = f"[{Path(path).stem}]({Path(path).relative_to('docs')})"
-        rows.append((link, code(base.name), fields, in_order(broken - before), in_order(before - broken), exit_code))
+        rows.append(
+            (link, code(base.name), fields, in_order(broken - before), in_order(before - broken), exit_code)
+        )
     return table(("policy", "base", "changes", "breaks", "mends", "exit code"), rows)
 
 
@@ -98,7 +102,10 @@ def _runs() -> str:
     paths = sorted(str(p) for p in Path(RUNS).glob("*.jsonl"))
     return table(
         ("run", *(code(n) for n in POLICIES)),
-        ((f"[{Path(p).name}](../{p})", *(_run_cell(p, policy) for policy in POLICIES.values())) for p in paths),
+        (
+            (f"[{Path(p).name}](../{p})", *(_run_cell(p, policy) for policy in POLICIES.values()))
+            for p in paths
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import enum
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from peeklock.spec.faults import KNOWN_FAULTS
 from peeklock.spec.life import Life, allowed_by
 from peeklock.spec.policy import HARDENED, POLICIES, RETRY, Policy
 from peeklock.spec.promises import Promise
-from peeklock.spec.protocol import ACTIONS, POSSIBILITIES, PROMISES, REACTIONS
+from peeklock.spec.protocol import ACTIONS, POSSIBILITIES, PROMISES, REACTIONS, W
 from peeklock.spec.state import BELIEF, HISTORY, STORE, Phase, Row
 from peeklock.spec.terms import Assignment, Term, Variable
 
@@ -67,16 +68,44 @@ def _guards(guards: Iterable[Term]) -> Iterator[str]:
 
 
 def _body(guards: Iterable[Term], effects: Iterable[Assignment], then: Iterable[str] = ()) -> Iterator[str]:
-    for word, lines in (("when", _guards(guards)), ("then", [*map(str, effects), *then])):
-        for number, line in enumerate(lines):
-            yield f"    {word if number == 0 else '':4}  {line}"
+    yield from _lines("when", _guards(guards))
+    yield from _lines("then", [*_effects(effects), *then])
 
 
-def _piece(piece: Piece, heading: str) -> str:
-    timer = [f"the timer {piece.clause.timer.value} starts"] if piece.clause.timer else []
+def _lines(word: str, lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f"    {word if number == 0 else '':4}  {line}"
+
+
+def _effects(effects: Iterable[Assignment]) -> list[str]:
+    """The assignments, with those of a worker that forgets its delivery told in one line."""
+    told = [str(a) for a in effects]
+    forgotten = [str(a) for a in worker.forget(W)]
+    if set(forgotten) <= set(told):
+        return [*(a for a in told if a not in forgotten), "w forgets the delivery and is IDLE"]
+    return told
+
+
+def _piece(piece: Piece, heading: str, among: Iterable[Piece] = ()) -> str:
+    like = next(
+        (
+            p
+            for p in among
+            if piece.name.startswith(f"{p.name}_") and p.clause.effects == piece.clause.effects
+        ),
+        None,
+    )
+    clause = piece.clause
+    if like is not None:
+        more = [g for g in _guards(clause.guards) if g not in tuple(_guards(like.clause.guards))]
+        return "\n".join(
+            [heading, *_lines("when", [f"as {like.name}", *more]), *_lines("then", [f"as {like.name}"])]
+        )
+    timer = [f"the timer {clause.timer.value} starts"] if clause.timer else []
     counts = [f"the worker counts: {piece.counts.value}"] if piece.counts else []
-    lines = [heading, f"    {piece.sentence}", *_body(piece.clause.guards, piece.clause.effects, [*timer, *counts])]
-    return "\n".join(lines)
+    return "\n".join(
+        [heading, f"    {piece.sentence}", *_body(clause.guards, clause.effects, [*timer, *counts])]
+    )
 
 
 def _by_call(pieces: Iterable[Piece]) -> str:
@@ -85,7 +114,9 @@ def _by_call(pieces: Iterable[Piece]) -> str:
     for call in Call:
         of_call = [p for p in pieces if call in p.calls]
         if of_call:
-            texts = (_piece(p, f"{' or '.join(a.value for a in p.answers)}: {p.name}") for p in of_call)
+            texts = (
+                _piece(p, f"{' or '.join(a.value for a in p.answers)}: {p.name}", of_call) for p in of_call
+            )
             parts.append(f"### {call.value}\n\n```text\n" + "\n\n".join(texts) + "\n```")
     return "\n\n".join(parts)
 
@@ -130,8 +161,8 @@ def _policies() -> str:
             continue
         values = [getattr(p, name) for p in POLICIES.values()]
         cells = [code(_value(v)) if v == standard else f"**{code(_value(v))}**" for v in values]
-        kind = type(standard)
-        allowed = ", ".join(str(m.value) for m in kind) if isinstance(standard, enum.Enum) else ""
+        members = list(type(standard)) if isinstance(standard, enum.Enum) else []
+        allowed = ", ".join(str(m.value) for m in members)
         rows.append((code(name), *cells, allowed))
     return table(("field", *POLICIES, "allowed"), rows)
 
@@ -186,8 +217,8 @@ def _commands() -> str:
     """The commands, with what they say of themselves."""
     from peeklock.cli.main import parser  # it imports this module
 
-    (group,) = (a for a in parser()._subparsers._group_actions)  # type: ignore[union-attr]
-    choices = group._get_subactions()
+    found = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    choices = [c for a in found for c in a._choices_actions]
     return table(("command", "does"), ((code(f"peeklock {c.dest}"), str(c.help)) for c in choices))
 
 
