@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from peeklock.spec.evaluate import PLACE, Code
 from peeklock.spec.protocol import I, W
-from peeklock.spec.terms import FALSE, ITEM, WORKER, Term, Variable, arguments, both, either, element, rebuild, substitute
+from peeklock.spec.terms import (
+    FALSE,
+    ITEM,
+    WORKER,
+    Term,
+    Variable,
+    arguments,
+    both,
+    either,
+    element,
+    rebuild,
+    substitute,
+)
 
 _OTHER = {WORKER: element(WORKER, -1), ITEM: element(ITEM, -1)}
 _MINE = {WORKER: W, ITEM: I}
@@ -27,7 +39,9 @@ def _split(term: Term, params: tuple[Term, ...]) -> Term | None:
     bound, body = arguments(term)
     join = both if term.op == "forall" else either
     mine = _MINE[bound.sort]
-    cases = [rebuild(_differ(substitute(body, {bound: _OTHER[bound.sort]}), mine), lambda t: _split(t, params))]
+    cases = [
+        rebuild(_differ(substitute(body, {bound: _OTHER[bound.sort]}), mine), lambda t: _split(t, params))
+    ]
     if any(p is mine for p in params):
         cases.append(rebuild(substitute(body, {bound: mine}), lambda t: _split(t, params)))
     return join(*cases)

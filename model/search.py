@@ -159,7 +159,9 @@ class Search:
                         w,
                         i,
                         self._question(applies, w, i),
-                        tuple((bit, self._question(applies & term, w, i)) for bit, term in wide.wide_findings),
+                        tuple(
+                            (bit, self._question(applies & term, w, i)) for bit, term in wide.wide_findings
+                        ),
                     )
 
     def run(
@@ -193,11 +195,11 @@ class Search:
             statistics.distinct += len(frontier)
             statistics.level_sizes.append(len(frontier))
             fresh: list[Words] = []
-            for start in range(0, len(frontier), CHUNK):
-                fresh.append(self._expand(frontier[start : start + CHUNK]))
+            for place in range(0, len(frontier), CHUNK):
+                fresh.append(self._expand(frontier[place : place + CHUNK]))
                 statistics.seconds = time.monotonic() - begun
                 if report is not None:
-                    report(statistics, len(frontier) - start)
+                    report(statistics, len(frontier) - place)
                 self._heed(limits, sum(f.nbytes for f in fresh) + visited.nbytes * 2)
             frontier = visited.new_among(unique(np.concatenate(fresh)))
         self._finish()
@@ -277,9 +279,8 @@ class Search:
             yield (origin if rows is None else rows[origin]), self.packing.canonical(after)
 
     def _look_for_stuck(self, words: Words, live: Mask, level: int) -> None:
-        if self.stuck is None and not live.all():
-            if self.stuck_among(words[~live]).any():
-                self.stuck = level
+        if self.stuck is None and not live.all() and self.stuck_among(words[~live]).any():
+            self.stuck = level
 
     def stuck_among(self, words: Words) -> Mask:
         """Which of some states, in which no table sees a change without a fault, are neither settled nor live."""
@@ -308,7 +309,10 @@ class Search:
                     totals[place] += times
         for action, total in zip(self.world.actions, totals, strict=True):
             statistics.fired[action.name] = statistics.fired.get(action.name, 0) + total
-        statistics.worker_records, statistics.item_records = len(self.packing.workers), len(self.packing.items)
+        statistics.worker_records, statistics.item_records = (
+            len(self.packing.workers),
+            len(self.packing.items),
+        )
 
 
 def unique(words: Words) -> Words:

@@ -207,4 +207,5 @@ class Table:
 
     def live(self, pairs: Ints) -> NDArray[np.bool_]:
         """Where something can change without a further fault."""
-        return self._live.array[pairs] != 0
+        found: NDArray[np.bool_] = self._live.array[pairs] != 0
+        return found

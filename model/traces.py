@@ -134,7 +134,11 @@ def _forward(search: Search, kept: list[Words], last_step: Watch | None) -> Trac
 
 
 def _cost(cost: _Cost, hand: int, taken: Taken) -> _Cost:
-    return cost[0] + (taken.hand != hand), cost[1] + len(faults_in(taken.action)), cost[2] + max(taken.hand, 0)
+    return (
+        cost[0] + (taken.hand != hand),
+        cost[1] + len(faults_in(taken.action)),
+        cost[2] + max(taken.hand, 0),
+    )
 
 
 def _next_layer(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import evolve, field, frozen
 
-from peeklock.model.search import Limits, Search, Statistics, Stopped
+from peeklock.model.search import NO_LIMITS, Limits, Search, Statistics, Stopped
 from peeklock.model.tables import Watch
 from peeklock.model.traces import Trace, shortest, shortest_to_stuck, steps_found
 from peeklock.model.world import World
@@ -88,14 +88,16 @@ class Check:
     @property
     def as_stated(self) -> bool:
         """Is every verdict as the spec states it, and was everything explored?"""
-        rows = (*self.promises, *self.possibilities)
-        return not self.stopped and self.stuck is None and bool(rows) and all(r.as_stated for r in rows)
+        rows = [r.as_stated for r in self.promises] + [r.as_stated for r in self.possibilities]
+        return not self.stopped and self.stuck is None and bool(rows) and all(rows)
 
 
 Report = Callable[[Statistics, int], None]
 
 
-def _watches(promises: Iterable[Promise], possibilities: Iterable[Possibility]) -> dict[Watch, Promise | Possibility]:
+def _watches(
+    promises: Iterable[Promise], possibilities: Iterable[Possibility]
+) -> dict[Watch, Promise | Possibility]:
     found: dict[Watch, Promise | Possibility] = {}
     for promise in promises:
         found.update({Watch(part, wanted=False): promise for part in promise.parts})
@@ -108,7 +110,7 @@ def check(
     promises: tuple[Promise, ...] = PROMISES,
     possibilities: tuple[Possibility, ...] = POSSIBILITIES,
     symmetric: bool = True,
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
     report: Report | None = None,
     with_causes: bool = True,
 ) -> Check:
@@ -133,7 +135,9 @@ def check(
     for promise in promises:
         parts = tuple(sorted(broken.get(promise.id, ()), key=lambda b: b.level))
         verdict = _verdict(world, promise, bool(parts), fired, bool(stopped))
-        judged.append(Judged(promise, verdict, _stated(world, promise), parts, restricted=_is_restricted(world)))
+        judged.append(
+            Judged(promise, verdict, _stated(world, promise), parts, restricted=_is_restricted(world))
+        )
     if with_causes:
         judged = _with_causes(world, judged)
     return Check(
@@ -156,7 +160,9 @@ def _can_speak(world: World, promise: Promise, fired: Mapping[str, int]) -> bool
     return about is None or any(fired[a.name] and about(a.label) for a in world.actions)
 
 
-def _verdict(world: World, promise: Promise, broken: bool, fired: Mapping[str, int], stopped: bool) -> Verdict:
+def _verdict(
+    world: World, promise: Promise, broken: bool, fired: Mapping[str, int], stopped: bool
+) -> Verdict:
     if broken:
         return Verdict.FAILS
     if stopped:

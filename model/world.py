@@ -52,9 +52,7 @@ class World:
         """For each action, when it can happen although no further fault does (FALSE for a fault)."""
         calm = evolve(self.variant, faults=frozenset())
         by_name = {a.name: a for a in specialized(self.actions_of_protocol, calm.settings)}
-        return tuple(
-            both(*by_name[a.name].guards) if a.name in by_name else FALSE for a in self.actions
-        )
+        return tuple(both(*by_name[a.name].guards) if a.name in by_name else FALSE for a in self.actions)
 
     def initial(self) -> State:
         """Nothing is enqueued, and every worker is idle."""

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from attrs import evolve, field, frozen
 
-from peeklock.spec.terms import ITEM, NAT, TRUE, WORKER, Assignment, Operand, Sort, Term, constant, parameter
 from peeklock.spec.terms import BOOL as BOOL
+from peeklock.spec.terms import ITEM, NAT, TRUE, WORKER, Assignment, Operand, Sort, Term, constant, parameter
 
 Worker: TypeAlias = Term
 Item: TypeAlias = Term

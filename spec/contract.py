@@ -26,7 +26,19 @@ from peeklock.spec.state import (
     working_on,
 )
 from peeklock.spec.store import fetchable
-from peeklock.spec.terms import FALSE, ITEM, WORKER, Term, after, before, both, either, every, implies, substitute
+from peeklock.spec.terms import (
+    FALSE,
+    ITEM,
+    WORKER,
+    Term,
+    after,
+    before,
+    both,
+    either,
+    every,
+    implies,
+    substitute,
+)
 
 takes = calling(Call.FETCH, effect=True)
 delivers = calling(Call.FETCH, answers=(Answer.OK,))
@@ -36,7 +48,11 @@ C1 = Promise(
     "an item is handed out only when it is visible and not locked, and only to a worker that is free",
     (
         at("the row was visible, and unlocked or expired", takes, lambda s: fetchable(s.i)),
-        at("the row is locked now, under the token that was issued", takes, lambda s: _locked_under_new_token(s.i)),
+        at(
+            "the row is locked now, under the token that was issued",
+            takes,
+            lambda s: _locked_under_new_token(s.i),
+        ),
         at(
             "the worker had nothing in hand and was not shutting down",
             calling(Call.FETCH),
@@ -62,7 +78,9 @@ C1 = Promise(
 
 
 def _locked_under_new_token(i: Item) -> Term:
-    return both(after(row[i]) == Row.LOCKED, after(current[i]) == issued[i] + 1, after(issued[i]) == issued[i] + 1)
+    return both(
+        after(row[i]) == Row.LOCKED, after(current[i]) == issued[i] + 1, after(issued[i]) == issued[i] + 1
+    )
 
 
 def _counted(s: Step) -> Term:
@@ -100,8 +118,16 @@ C3 = Promise(
             delivers,
             lambda s: (after(result[s.w]) == Result.POISON) == (rule.max_attempts < attempt_count[s.i] + 1),
         ),
-        at("the handler starts for an item that is no poison", happening(Event.HANDLER_STARTS), lambda s: result[s.w] == Result.NONE),
-        at("poison is counted for a poison failure", counting(Metric.POISON), lambda s: result[s.w] == Result.POISON),
+        at(
+            "the handler starts for an item that is no poison",
+            happening(Event.HANDLER_STARTS),
+            lambda s: result[s.w] == Result.NONE,
+        ),
+        at(
+            "poison is counted for a poison failure",
+            counting(Metric.POISON),
+            lambda s: result[s.w] == Result.POISON,
+        ),
     ),
     about=delivers,
 )
@@ -130,7 +156,11 @@ C4 = Promise(
             calling(Call.CANCEL, effect=True),
             lambda s: after(row[s.i]) == Row.CANCELLED,
         ),
-        at("an ack that is accepted leaves no row", calling(*ACKS, effect=True), lambda s: after(row[s.i]) == Row.ACKED),
+        at(
+            "an ack that is accepted leaves no row",
+            calling(*ACKS, effect=True),
+            lambda s: after(row[s.i]) == Row.ACKED,
+        ),
         at(
             "an item is enqueued once",
             calling(Call.ENQUEUE),
@@ -208,7 +238,8 @@ C7 = Promise(
             _verdict_fits_the_truth,
         ),
         at(
-            "uncertain is counted for a delivery that is acked, expired, cancelled, still locked, or was given back unheard",
+            "uncertain is counted for a delivery that is acked, expired, cancelled or still locked, "
+            "or was given back unheard",
             counting(Metric.UNCERTAIN),
             _verdict_fits_the_truth,
         ),

@@ -24,10 +24,14 @@ FAULTS = (
         "where its own class of faults is on too",
     ),
     FaultClass("renewal-retryable", "a renewal answers a retryable error"),
-    FaultClass("renewal-permanent", "a renewal that could have succeeded answers a permanent error (spurious)"),
+    FaultClass(
+        "renewal-permanent", "a renewal that could have succeeded answers a permanent error (spurious)"
+    ),
     FaultClass("abandon-fails", "an abandon answers an error, retryable or permanent, and has no effect"),
     FaultClass("fetch-lost", "a fetch fails, before or after it took effect; then nobody knows the token"),
-    FaultClass("expiry", "a lock runs out although its worker renews it; a lock that nobody renews always may"),
+    FaultClass(
+        "expiry", "a lock runs out although its worker renews it; a lock that nobody renews always may"
+    ),
     FaultClass("crash", "a worker crashes and forgets everything; the row stays locked"),
     FaultClass("shutdown", "a runtime shuts down; its grace can cut off work in hand"),
     FaultClass("cancel", "the orchestrator deletes a row, queued or locked"),
@@ -35,7 +39,8 @@ FAULTS = (
 """The classes that a check switches on by default: all that the protocol claims to stand."""
 
 DISHONEST = FaultClass(
-    "dishonest-permanent", "an ack takes effect and answers a permanent error: outside what the protocol claims to stand"
+    "dishonest-permanent",
+    "an ack takes effect and answers a permanent error: outside what the protocol claims to stand",
 )
 KNOWN_FAULTS = (*FAULTS, DISHONEST)
 

@@ -7,8 +7,8 @@ now believes. Only what changed is told.
 from __future__ import annotations
 
 import itertools
-from functools import cache
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from attrs import frozen
 

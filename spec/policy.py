@@ -207,4 +207,6 @@ def find_policy(name_or_path: str) -> Policy:
         return POLICIES[name_or_path]
     if name_or_path.endswith(".toml"):
         return read_policy(Path(name_or_path))
-    raise PolicyError(f"unknown policy {name_or_path!r}; allowed: {', '.join(POLICIES)}, or a file that ends in .toml")
+    raise PolicyError(
+        f"unknown policy {name_or_path!r}; allowed: {', '.join(POLICIES)}, or a file that ends in .toml"
+    )

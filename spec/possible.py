@@ -5,7 +5,18 @@ from __future__ import annotations
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.promises import Possibility, always, at, calling, counting, happening
 from peeklock.spec.settling import commits
-from peeklock.spec.state import Phase, Result, attempts, completed_by, completions, current, phase, ran, result, token
+from peeklock.spec.state import (
+    Phase,
+    Result,
+    attempts,
+    completed_by,
+    completions,
+    current,
+    phase,
+    ran,
+    result,
+    token,
+)
 from peeklock.spec.store import in_queue
 from peeklock.spec.terms import ITEM, TRUE, WORKER, every
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from functools import cache
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from attrs import evolve, frozen
 
@@ -15,7 +15,22 @@ from peeklock.spec.history import recorded
 from peeklock.spec.policy import Policy, rule, settings_of
 from peeklock.spec.promises import Part, Step
 from peeklock.spec.state import token, working_on
-from peeklock.spec.terms import FALSE, ITEM, NAT, TRUE, WORKER, Assignment, Operand, Substitution, Term, arguments, choose, parameter, rebuild, substitute
+from peeklock.spec.terms import (
+    FALSE,
+    ITEM,
+    NAT,
+    TRUE,
+    WORKER,
+    Assignment,
+    Operand,
+    Substitution,
+    Term,
+    arguments,
+    choose,
+    parameter,
+    rebuild,
+    substitute,
+)
 
 REACTIONS = (*worker.REACTIONS, *settlement.REACTIONS)
 W = parameter("w", WORKER)

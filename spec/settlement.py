@@ -8,7 +8,6 @@ from peeklock.spec.state import Last, Phase, Result, attempts, last, phase, rene
 from peeklock.spec.terms import Term, either
 from peeklock.spec.worker import ERRORS, forget, in_sequence, one_shot_poison
 
-
 # The ack sequence: ok
 
 

@@ -74,7 +74,11 @@ S3 = Promise(
     "S3",
     "a completion is enqueued exactly when its row is removed by an ack that carries it",
     (
-        at("an ack that takes effect removes the row and enqueues its completion, both or neither", commits, _with_its_row),
+        at(
+            "an ack that takes effect removes the row and enqueues its completion, both or neither",
+            commits,
+            _with_its_row,
+        ),
         at(
             "nothing else enqueues a completion",
             lambda label: not commits(label),
@@ -108,7 +112,8 @@ S4 = Promise(
             "a row that is gone stays gone",
             any_step,
             lambda s: every(
-                ITEM, lambda j: implies((row[j] == Row.ACKED) | (row[j] == Row.CANCELLED), after(row[j]) == row[j])
+                ITEM,
+                lambda j: implies((row[j] == Row.ACKED) | (row[j] == Row.CANCELLED), after(row[j]) == row[j]),
             ),
         ),
         always(
@@ -153,7 +158,9 @@ def _lock_is_not_taken(s: Step) -> Term:
             return j == s.i
         return (j == s.i) & (token[s.w] == current[j]) if s.label.call in PRESENTING else FALSE
 
-    return every(ITEM, lambda j: implies((row[j] == Row.LOCKED) & (after(current[j]) != current[j]), may_end(j)))
+    return every(
+        ITEM, lambda j: implies((row[j] == Row.LOCKED) & (after(current[j]) != current[j]), may_end(j))
+    )
 
 
 S6 = Promise(
@@ -177,7 +184,11 @@ S6 = Promise(
                 ),
             ),
         ),
-        at("a lock ends by its own token, its expiry or the orchestrator, never by another fetch", any_step, _lock_is_not_taken),
+        at(
+            "a lock ends by its own token, its expiry or the orchestrator, never by another fetch",
+            any_step,
+            _lock_is_not_taken,
+        ),
     ),
 )
 
@@ -203,7 +214,13 @@ S7 = Promise(
 S8 = Promise(
     "S8",
     "uncertain only after a retryable error in the same sequence",
-    (at("an attempt before was answered by a retryable error", uncertain, lambda s: last[s.w] == Last.RETRYABLE),),
+    (
+        at(
+            "an attempt before was answered by a retryable error",
+            uncertain,
+            lambda s: last[s.w] == Last.RETRYABLE,
+        ),
+    ),
     about=uncertain,
     silent_in=("before",),
 )
@@ -224,7 +241,9 @@ S9 = Promise(
         at(
             "a cancellation ack is not repeated",
             calling(Call.CANCELLATION_ACK),
-            lambda s: (trouble[s.w] != Trouble.CANCELLATION_ACK_FAILED) & (after(phase[s.w]) != Phase.CANCELLING),
+            lambda s: (
+                (trouble[s.w] != Trouble.CANCELLATION_ACK_FAILED) & (after(phase[s.w]) != Phase.CANCELLING)
+            ),
         ),
     ),
     about=calling(*ACKS),

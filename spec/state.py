@@ -76,12 +76,16 @@ completions = Variable("completions", ITEM, NAT, 0, "completions of the item on 
 phase = Variable("phase", WORKER, enumeration(Phase), Phase.IDLE, "what the worker is doing")
 working_on = Variable("working_on", WORKER, ITEM, NO_ITEM, "the item in hand")
 token = Variable("token", WORKER, NAT, 0, "the lock token in hand")
-renewing = Variable("renewing", WORKER, BOOL, False, "the worker sees to it that its lock, fresh or renewed, lasts")
+renewing = Variable(
+    "renewing", WORKER, BOOL, False, "the worker sees to it that its lock, fresh or renewed, lasts"
+)
 draining = Variable("draining", WORKER, BOOL, False, "a shutdown has begun and its grace runs")
 result = Variable("result", WORKER, enumeration(Result), Result.NONE, "what the completion carries")
 attempts = Variable("attempts", WORKER, NAT, 0, "attempts made in the ack sequence")
 last = Variable("last", WORKER, enumeration(Last), Last.NONE, "the answer to the latest attempt")
-trouble = Variable("trouble", WORKER, enumeration(Trouble), Trouble.NONE, "what went wrong before the ack sequence")
+trouble = Variable(
+    "trouble", WORKER, enumeration(Trouble), Trouble.NONE, "what went wrong before the ack sequence"
+)
 
 # History: written by every step, read by promises only. See history.py.
 completed_by = Variable("completed_by", ITEM, NAT, 0, "the token whose ack enqueued the latest completion")
@@ -89,8 +93,12 @@ acked_by = Variable("acked_by", ITEM, NAT, 0, "the token whose ack deleted the r
 ran = Variable("ran", ITEM, BOOL, False, "a handler has run for the item")
 excused = Variable("excused", ITEM, BOOL, False, "something happened that may make the handler run again")
 poisoned = Variable("poisoned", ITEM, BOOL, False, "the item was counted as poison")
-said_uncertain = Variable("said_uncertain", WORKER, BOOL, False, "the delivery in hand was counted as uncertain")
-said_error = Variable("said_error", WORKER, BOOL, False, "the delivery in hand was counted as infrastructure error")
+said_uncertain = Variable(
+    "said_uncertain", WORKER, BOOL, False, "the delivery in hand was counted as uncertain"
+)
+said_error = Variable(
+    "said_error", WORKER, BOOL, False, "the delivery in hand was counted as infrastructure error"
+)
 
 STORE = (row, current, issued, attempt_count, completions)
 BELIEF = (phase, working_on, token, renewing, draining, result, attempts, last, trouble)

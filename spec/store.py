@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Clause, Item, Piece, Timer, Token, outcome, when
+from peeklock.spec.actions import (
+    ABANDONS,
+    ACKS,
+    Answer,
+    Call,
+    Clause,
+    Item,
+    Piece,
+    Timer,
+    Token,
+    outcome,
+    when,
+)
 from peeklock.spec.faults import FIFO, fault
 from peeklock.spec.state import Row, attempt_count, completions, current, issued, row
 from peeklock.spec.terms import ITEM, Term, either, every, implies
@@ -51,16 +63,20 @@ def enqueued(i: Item) -> Clause:
 @outcome(Call.FETCH, answer=Answer.OK, takes_effect=True)
 def fetched(i: Item) -> Clause:
     """The item is locked for the caller: a fresh token, locked_until = now + lock_timeout, attempt count + 1."""
-    return when(
-        fetchable(i),
-        # The oldest first, in a store that keeps an order.
-        implies(FIFO, every(ITEM, lambda j: implies(j < i, ~fetchable(j)))),
-    ).then(
-        row[i].becomes(Row.LOCKED),
-        current[i].becomes(issued[i] + 1),
-        issued[i].becomes(issued[i] + 1),
-        attempt_count[i].becomes(attempt_count[i] + 1),
-    ).starting(Timer.LOCK)
+    return (
+        when(
+            fetchable(i),
+            # The oldest first, in a store that keeps an order.
+            implies(FIFO, every(ITEM, lambda j: implies(j < i, ~fetchable(j)))),
+        )
+        .then(
+            row[i].becomes(Row.LOCKED),
+            current[i].becomes(issued[i] + 1),
+            issued[i].becomes(issued[i] + 1),
+            attempt_count[i].becomes(attempt_count[i] + 1),
+        )
+        .starting(Timer.LOCK)
+    )
 
 
 @outcome(Call.FETCH, answer=Answer.NOTHING)
@@ -183,12 +199,18 @@ def _failing(calls: tuple[Call, ...], retryable: Term, spurious: Term) -> tuple[
 def _with_fault(outcome: Piece, name: str, sentence: str, answer: Answer, *faults: Term) -> Piece:
     clause = evolve(outcome.clause, guards=(*faults, *outcome.clause.guards))
     return evolve(
-        outcome, name=f"{outcome.name}_{name}", sentence=f"{outcome.sentence} {sentence}", clause=clause, answers=(answer,)
+        outcome,
+        name=f"{outcome.name}_{name}",
+        sentence=f"{outcome.sentence} {sentence}",
+        clause=clause,
+        answers=(answer,),
     )
 
 
 def _response_lost(outcome: Piece, *faults: Term) -> Piece:
-    return _with_fault(outcome, "response_lost", "The caller sees a retryable error.", Answer.RETRYABLE, *faults)
+    return _with_fault(
+        outcome, "response_lost", "The caller sees a retryable error.", Answer.RETRYABLE, *faults
+    )
 
 
 OUTCOMES: tuple[Piece, ...] = (
@@ -204,7 +226,13 @@ OUTCOMES: tuple[Piece, ...] = (
     cancellation_ack_committed,
     _response_lost(cancellation_ack_committed, fault("response-lost")),
     *(
-        _with_fault(o, "dishonestly", "The caller sees a permanent error.", Answer.PERMANENT, fault("dishonest-permanent"))
+        _with_fault(
+            o,
+            "dishonestly",
+            "The caller sees a permanent error.",
+            Answer.PERMANENT,
+            fault("dishonest-permanent"),
+        )
         for o in (ack_committed, cancellation_ack_committed)
     ),
     refused,

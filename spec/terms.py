@@ -342,7 +342,8 @@ def rebuild(term: Term, change: Callable[[Term], Term | None], memo: dict[int, T
 
 def _with_arguments(term: Term, new: tuple[Term, ...]) -> Term:
     builders: dict[str, Callable[..., Term]] = {
-        "not": negate, "and": both, "or": either, "eq": equal, "lt": less, "ite": choose, "after": after, "before": before,
+        "not": negate, "and": both, "or": either, "eq": equal, "lt": less, "ite": choose,
+        "after": after, "before": before,
     }  # fmt: skip
     if term.op in builders:
         return builders[term.op](*new)

@@ -7,13 +7,11 @@ into the store, but for the attempt count that fetch returned with the item.
 from __future__ import annotations
 
 from peeklock.spec.actions import (
-    ABANDONS,
     Answer,
     Call,
     Clause,
     Event,
     Item,
-    Metric,
     Worker,
     event,
     reaction,
@@ -22,11 +20,8 @@ from peeklock.spec.actions import (
 from peeklock.spec.faults import fault
 from peeklock.spec.policy import (
     AfterCancellationAck,
-    AfterExhaustion,
-    AfterRefusal,
     AfterPermanentRenewal,
     AfterRetryableRenewal,
-    AfterUncertain,
     PoisonAck,
     rule,
 )
@@ -352,7 +347,9 @@ def refused_renewal_ends_renewing(w: Worker, i: Item) -> Clause:
 def failed_renewal_ends_renewing(w: Worker, i: Item) -> Clause:
     """During the ack sequence a retryable renewal error only ends the renewing."""
     clause = _ends_renewing(w)
-    return when(*clause.guards, rule.after_retryable_renewal != AfterRetryableRenewal.RETRY).then(*clause.effects)
+    return when(*clause.guards, rule.after_retryable_renewal != AfterRetryableRenewal.RETRY).then(
+        *clause.effects
+    )
 
 
 OWN_STEPS = (

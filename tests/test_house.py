@@ -66,7 +66,9 @@ def test_a_room_uses_only_the_packages_that_it_is_known_for(room: str) -> None:
     import sys
 
     for path in files(room):
-        outside = {name.split(".")[0] for name in imports(path)} - set(sys.stdlib_module_names) - {"peeklock", ""}
+        outside = (
+            {name.split(".")[0] for name in imports(path)} - set(sys.stdlib_module_names) - {"peeklock", ""}
+        )
         assert outside <= OUTSIDE[room], path
 
 

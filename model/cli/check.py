@@ -33,11 +33,16 @@ def add_parser(commands: Any) -> None:
         epilog="example: peeklock check --policy retry --without renewal-retryable,renewal-permanent",
     )
     parser.add_argument(
-        "--policy", action="append", metavar="NAME|FILE.toml", help="before, retry, hardened or a file (default: all three)"
+        "--policy",
+        action="append",
+        metavar="NAME|FILE.toml",
+        help="before, retry, hardened or a file (default: all three)",
     )
     parser.add_argument("--promise", metavar="ID,…", help="only these promises")
     parser.add_argument("--no-proof", action="store_true", help="search only")
-    parser.add_argument("--no-symmetry", action="store_true", help="explore states that differ by names only, too")
+    parser.add_argument(
+        "--no-symmetry", action="store_true", help="explore states that differ by names only, too"
+    )
     parser.add_argument("--json", action="store_true", help="for machines")
     add_world_options(parser)
     parser.set_defaults(run=run)
@@ -82,7 +87,9 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
     out.print()
     out.print(_verdict_table(results, proofs))
     if proofs:
-        out.print(f"{PROVED} proved for any number of workers, items, tokens and deliveries, and any max_attempts")
+        out.print(
+            f"{PROVED} proved for any number of workers, items, tokens and deliveries, and any max_attempts"
+        )
     if results[0].possibilities:
         out.print()
         out.print(_possibility_table(results))
@@ -94,7 +101,8 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
         for j in broken:
             part = j.broken[0]
             out.print(
-                f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps, where this is false: {part.part.text}.",
+                f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps, "
+                f"where this is false: {part.part.text}.",
                 soft_wrap=True,
             )
             out.print(f"     {causes_in_words(j)}", soft_wrap=True)
@@ -102,7 +110,10 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
                 off = "; or ".join(proofs[place].assuming_less(j.promise))
                 out.print(f"     Proved for all sizes where these are off: {off}.", soft_wrap=True)
             policy = result.world.variant.policy
-            out.print(f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}", soft_wrap=True)
+            out.print(
+                f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}",
+                soft_wrap=True,
+            )
     out.print()
     for place, result in enumerate(results):
         _print_statistics(out, result)
@@ -134,7 +145,12 @@ def _verdict_table(results: list[Check], proofs: list[Proofs]) -> Table:
     return table
 
 
-_STYLE = {Verdict.HOLDS: "green", Verdict.FAILS: "bold red", Verdict.UNKNOWN: "bold yellow", Verdict.SILENT: ""}
+_STYLE = {
+    Verdict.HOLDS: "green",
+    Verdict.FAILS: "bold red",
+    Verdict.UNKNOWN: "bold yellow",
+    Verdict.SILENT: "",
+}
 
 
 PROVED = "∎"
@@ -181,12 +197,15 @@ def _print_statistics(out: Console, result: Check) -> None:
     if result.stopped and len(s.level_sizes) > 1:
         growth = s.level_sizes[-1] / max(s.level_sizes[-2], 1)
         out.print(
-            f"  covered: all runs of up to {max(s.depth, 0)} steps; the last level was {growth:.2f} times the one before"
+            f"  covered: all runs of up to {s.depth} steps; the last level was {growth:.2f} times the one before"
             + (", so more states than were covered are still to come" if growth > 1 else ""),
             soft_wrap=True,
         )
     if result.stuck is not None:
-        out.print(f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more", soft_wrap=True)
+        out.print(
+            f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more",
+            soft_wrap=True,
+        )
     if result.never_fired and not result.stopped:
         out.print(f"  never fired: {'; '.join(result.never_fired)}", soft_wrap=True)
 

@@ -23,7 +23,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
         help="the shortest trace that breaks a promise",
-        description="Tell the shortest run that breaks a promise: who did what, what the store answered, what was true.",
+        description="Tell the shortest run that breaks a promise: who did what, what the store answered, what was "
+        "true.",
         epilog="example: peeklock explain S12 --policy retry",
     )
     parser.add_argument("promise", metavar="PROMISE", help="S1 … S14, C1 … C7")
@@ -42,7 +43,12 @@ def run(options: argparse.Namespace) -> int:
     world = world_of(options, policy)
     with Progress(f"{policy.name}, {world}") as progress:
         result = check(
-            world, (known[options.promise],), (), limits=limits_of(options), report=progress.report, with_causes=True
+            world,
+            (known[options.promise],),
+            (),
+            limits=limits_of(options),
+            report=progress.report,
+            with_causes=True,
         )
     (judged,) = result.promises
     if options.json:
@@ -69,7 +75,9 @@ def tell(out: Console, judged: Judged, result: Check) -> None:
     first = judged.broken[0]
     lines = told(first.trace)
     out.print(lanes(lines, len(lines) - 1))
-    out.print(f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:")
+    out.print(
+        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:"
+    )
     out.print(f"  {first.part.text}.")
     for other in judged.broken[1:]:
         out.print(f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
@@ -77,7 +85,9 @@ def tell(out: Console, judged: Judged, result: Check) -> None:
     if kept:
         out.print("From the same state, these steps would have kept it:")
         for step in kept:
-            out.print(f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""), soft_wrap=True)
+            out.print(
+                f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""), soft_wrap=True
+            )
     out.print(f"{causes_in_words(judged)}", soft_wrap=True)
 
 

@@ -21,18 +21,30 @@ def add_world_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the world")
     group.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
     group.add_argument("--items", type=int, default=2, metavar="N", help="how many items (default 2)")
-    group.add_argument("--deliveries", type=int, default=4, metavar="N", help="at most so many per item (default 4)")
     group.add_argument(
-        "--max-attempts", type=int, default=2, metavar="N", help="the worlds' own, small max_attempts (default 2)"
+        "--deliveries", type=int, default=4, metavar="N", help="at most so many per item (default 4)"
+    )
+    group.add_argument(
+        "--max-attempts",
+        type=int,
+        default=2,
+        metavar="N",
+        help="the worlds' own, small max_attempts (default 2)",
     )
     names = ", ".join(f.name for f in KNOWN_FAULTS)
-    faults = parser.add_argument_group("the faults", f"Classes: {names}. All but dishonest-permanent are on by default.")
+    faults = parser.add_argument_group(
+        "the faults", f"Classes: {names}. All but dishonest-permanent are on by default."
+    )
     faults.add_argument("--without", metavar="FAULT,…", help="switch these classes off")
     faults.add_argument("--only", metavar="FAULT,…", help="switch all other classes off")
     faults.add_argument("--with", dest="also", metavar="FAULT,…", help="switch these classes on, too")
     limits = parser.add_argument_group("limits")
-    limits.add_argument("--limit-seconds", type=float, metavar="S", help="stop after so many seconds of search")
-    limits.add_argument("--limit-mib", type=int, metavar="N", help="stop at so much memory (default: most of what is free)")
+    limits.add_argument(
+        "--limit-seconds", type=float, metavar="S", help="stop after so many seconds of search"
+    )
+    limits.add_argument(
+        "--limit-mib", type=int, metavar="N", help="stop at so much memory (default: most of what is free)"
+    )
 
 
 def policies_of(names: list[str] | None) -> list[Policy]:

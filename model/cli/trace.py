@@ -40,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
     except TraceError as error:
         raise UsageError(str(error)) from None
     if found.observations == 0:
-        raise UsageError(f"{options.file}: nothing was recorded after the header, so there is nothing to judge")
+        raise UsageError(
+            f"{options.file}: nothing was recorded after the header, so there is nothing to judge"
+        )
     if options.json:
         print(json.dumps(_data(found, policy), indent=2, ensure_ascii=False))
     else:
@@ -53,16 +55,29 @@ def _print(found: Judgement, policy: Policy, source: str) -> None:
     if source:
         out.print(f"run: {source}", soft_wrap=True)
     if found.violation is None:
-        out.print(f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained")
+        out.print(
+            f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained"
+        )
         texts = {p.id: p.text for p in PROMISES}
         for broken in found.broken:
-            out.print(f"[bold red]✗ {broken}[/bold red] is broken all the same, as the policy allows: {texts[broken]}", soft_wrap=True)
+            out.print(
+                f"[bold red]✗ {broken}[/bold red] is broken all the same, as the policy allows: {texts[broken]}",
+                soft_wrap=True,
+            )
         return
     seen = found.violation.seen
-    out.print(f"[bold red]✗ violates[/bold red] policy {policy.name} at observation {found.observations}", soft_wrap=True)
-    out.print(f"  {seen.place}" + (f", t = {seen.at_ms} ms" if seen.at_ms is not None else ""), soft_wrap=True)
+    out.print(
+        f"[bold red]✗ violates[/bold red] policy {policy.name} at observation {found.observations}",
+        soft_wrap=True,
+    )
+    out.print(
+        f"  {seen.place}" + (f", t = {seen.at_ms} ms" if seen.at_ms is not None else ""), soft_wrap=True
+    )
     out.print(f"  seen: {seen}", soft_wrap=True)
-    out.print(f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}", soft_wrap=True)
+    out.print(
+        f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}",
+        soft_wrap=True,
+    )
     for number, state in enumerate(found.told_before):
         out.print("  the state before it:" if number == 0 else "  or:")
         for text in state:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from peeklock.cli.main import run
 
 SMALL = ["--workers", "1", "--items", "1"]
@@ -133,7 +134,9 @@ def test_a_policy_that_cannot_be_is_refused(
     assert len(err.splitlines()) == 1
 
 
-def test_a_world_too_large_for_memory_stops_and_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_world_too_large_for_memory_stops_and_says_how_far_it_came(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run(["check", "--policy", "retry", "--no-proof", "--limit-mib", "2"]) == 1
     out = capsys.readouterr().out
     assert "stopped at the limit of 2 MiB of memory" in out
@@ -142,7 +145,9 @@ def test_a_world_too_large_for_memory_stops_and_says_how_far_it_came(capsys: pyt
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in RUNS.glob("*.jsonl")))
-def test_the_policy_of_the_real_system_explains_its_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_policy_of_the_real_system_explains_its_runs(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["trace", str(RUNS / f"{name}.jsonl"), "--policy", "before"]) == 0
     out = capsys.readouterr().out
     assert "conforms to policy before" in out
@@ -165,7 +170,9 @@ def test_an_interrupt_prints_what_was_found_and_exits_with_130() -> None:
     """On a terminal, where progress shows that the search has begun."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
-        command("check", "--policy", "retry", "--workers", "3", "--no-proof"), stdout=subprocess.PIPE, stderr=theirs
+        command("check", "--policy", "retry", "--workers", "3", "--no-proof"),
+        stdout=subprocess.PIPE,
+        stderr=theirs,
     )
     os.close(theirs)
     shown = b""
@@ -180,7 +187,9 @@ def test_an_interrupt_prints_what_was_found_and_exits_with_130() -> None:
 
 
 def test_a_pipe_gets_no_progress() -> None:
-    done = subprocess.run(command("check", "--policy", "retry", "--no-proof"), capture_output=True, check=True)
+    done = subprocess.run(
+        command("check", "--policy", "retry", "--no-proof"), capture_output=True, check=True
+    )
     assert done.stderr == b""
     assert b"\x1b" not in done.stdout
 

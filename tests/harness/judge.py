@@ -47,5 +47,3 @@ def judge(header: Header, observations: Iterable[Observation], policy: Policy) -
             told = {monitor.described(w): None for w in violation.before}
             return Judgement(count, violation, tuple(told)[:MOST_STATES_TOLD], ())
     return Judgement(count, None, (), monitor.broken())
-
-

@@ -7,17 +7,17 @@ says what was seen, in which states the run could have been before it, and what 
 from __future__ import annotations
 
 from collections import deque
-from functools import cache
 from collections.abc import Iterable, Iterator
+from functools import cache
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from peeklock.harness.observation import Observation
 from peeklock.spec.actions import ABANDONS, Action, Answer, Call, Event, Label, Metric, Timer
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, State, Stepper, predicate
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant, specialized
-from peeklock.spec.state import Phase, Result, attempt_count, issued, phase, result, row, token, working_on
+from peeklock.spec.state import Phase, Result, attempt_count, issued, result, token, working_on
 from peeklock.spec.terms import substitute
 
 _PHASES, _RESULTS = list(Phase), list(Result)
@@ -56,10 +56,15 @@ class Scope:
     """The end of a cancelled handler, crashes and shutdowns are recorded."""
 
 
+CALLS_AND_HANDLERS = Scope()
+
+
 class Violation(Exception):
     """Something was seen that no state of the specification explains."""
 
-    def __init__(self, seen: Observation, before: tuple[World, ...], allowed: tuple[str, ...], reason: str) -> None:
+    def __init__(
+        self, seen: Observation, before: tuple[World, ...], allowed: tuple[str, ...], reason: str
+    ) -> None:
         super().__init__(f"{seen.place + ': ' if seen.place else ''}{seen}: {reason}")
         self.seen, self.before, self.allowed, self.reason = seen, before, allowed, reason
 
@@ -76,7 +81,9 @@ _BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
 class Monitor:
     """Keeps every state that explains a run, observation by observation."""
 
-    def __init__(self, variant: Variant, scope: Scope = Scope(), actions: tuple[Action, ...] = ACTIONS) -> None:
+    def __init__(
+        self, variant: Variant, scope: Scope = CALLS_AND_HANDLERS, actions: tuple[Action, ...] = ACTIONS
+    ) -> None:
         self.variant, self.scope = variant, scope
         self.worlds: frozenset[World] = frozenset({World()})
         self.now_ms: int | None = None
@@ -166,7 +173,9 @@ class Monitor:
         for stepper in steppers:
             if self._fits(stepper.action.label, seen):
                 for w, i in self._choices(world, stepper.action, seen):
-                    if stepper.allows(*world.state, w, i) and self._matches(world, stepper.action, seen, w, i):
+                    if stepper.allows(*world.state, w, i) and self._matches(
+                        world, stepper.action, seen, w, i
+                    ):
                         yield from self._taken(world, stepper, seen, w, i)
 
     @staticmethod
@@ -210,7 +219,9 @@ class Monitor:
         if stepper.action.worker is not None and self._is_behind(world, w):
             return
         after = evolve(world, state=stepper.takes(*world.state, w, i))
-        after = evolve(after, broken=world.broken | self._promises.broken_by(stepper.action, world.state, w, i))
+        after = evolve(
+            after, broken=world.broken | self._promises.broken_by(stepper.action, world.state, w, i)
+        )
         if label.call is Call.FETCH and label.takes_effect and seen.token is not None:
             serial = after.state[1][i][PLACE[issued]]
             after = evolve(after, tokens=after.tokens | {(seen.token, i, serial)})
@@ -268,8 +279,10 @@ class Monitor:
                 label = stepper.action.label
                 if label.event in _BY_TIME:
                     continue
-                for w, i in stepper.choices(world.state):
-                    if seen.worker is not None and (stepper.action.worker is None or w != self.workers[seen.worker]):
+                for w, _ in stepper.choices(world.state):
+                    if seen.worker is not None and (
+                        stepper.action.worker is None or w != self.workers[seen.worker]
+                    ):
                         continue
                     told[str(label).removesuffix(", although it took effect")] = None
         yield from told

@@ -55,7 +55,9 @@ def read(path: Path) -> tuple[Header, Iterator[Observation]]:
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
     if not first:
-        raise TraceError(f'{path}:1:1: the file is empty; allowed: a header such as {{"peeklock_trace": {VERSION}}}')
+        raise TraceError(
+            f'{path}:1:1: the file is empty; allowed: a header such as {{"peeklock_trace": {VERSION}}}'
+        )
     header = _header(_Line(path, number, first))
     return header, _observations(path, lines, header.scope.clock)
 
@@ -121,7 +123,9 @@ def _header(line: _Line) -> Header:
     maximum = line.typed("max_attempts", int)
     if maximum is not None and maximum < 1:
         raise line.wrong(f"max_attempts is {maximum}; allowed: 1 or more", "max_attempts")
-    return Header(Scope(**{name: name in records for name in RECORDS}), maximum, line.typed("source", str) or "")
+    return Header(
+        Scope(**{name: name in records for name in RECORDS}), maximum, line.typed("source", str) or ""
+    )
 
 
 def _observations(path: Path, lines: Iterator[tuple[int, str]], clock: bool) -> Iterator[Observation]:
@@ -132,7 +136,12 @@ def _observations(path: Path, lines: Iterator[tuple[int, str]], clock: bool) -> 
         seen = _observation(line)
         if clock and seen.at_ms is None:
             raise line.wrong("with a clock recorded, every line needs t_ms")
-        if clock and seen.lasts_ms is None and seen.call in STARTS_TIMER and seen.answer is not Answer.NOTHING:
+        if (
+            clock
+            and seen.lasts_ms is None
+            and seen.call in STARTS_TIMER
+            and seen.answer is not Answer.NOTHING
+        ):
             raise line.wrong("with a clock recorded, this call needs lasts_ms", "call")
         if seen.at_ms is not None:
             if latest is not None and seen.at_ms < latest:
@@ -143,13 +152,19 @@ def _observations(path: Path, lines: Iterator[tuple[int, str]], clock: bool) -> 
 
 def _observation(line: _Line) -> Observation:
     line.known(_FIELDS)
-    call, event, counts = line.one_of("call", Call), line.one_of("event", Event), line.one_of("counts", Metric)
+    call, event, counts = (
+        line.one_of("call", Call),
+        line.one_of("event", Event),
+        line.one_of("counts", Metric),
+    )
     if sum(x is not None for x in (call, event, counts)) != 1:
         raise line.wrong("allowed: exactly one of call, event, counts")
     texts = {name: line.typed(name, str) for name in _TEXTS}
     if call in (Call.ENQUEUE, Call.CANCEL) and texts["item"] is None:
         raise line.wrong(f"{call.value} needs an item" if call else "")
-    if (event is not None or call not in (None, Call.ENQUEUE, Call.CANCEL, Call.FETCH)) and not any(texts.values()):
+    if (event is not None or call not in (None, Call.ENQUEUE, Call.CANCEL, Call.FETCH)) and not any(
+        texts.values()
+    ):
         raise line.wrong("allowed: with a token, a worker or an item, to say whose it is")
     completion = line.typed("completion", str)
     if completion is not None and completion not in _COMPLETIONS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
+
 from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics, Stopped
 from peeklock.model.tables import Watch
 from peeklock.model.verdicts import Verdict, check
@@ -17,7 +18,9 @@ from peeklock.spec.terms import FALSE, substitute
 SOME_FAULTS = frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
 
 
-def world(policy: str = "retry", workers: int = 1, items: int = 1, deliveries: int = 4, **changes: object) -> World:
+def world(
+    policy: str = "retry", workers: int = 1, items: int = 1, deliveries: int = 4, **changes: object
+) -> World:
     variant = Variant(evolve(POLICIES[policy], max_attempts=2))
     return World(evolve(variant, **changes), workers, items, deliveries)  # type: ignore[arg-type]
 
@@ -80,7 +83,10 @@ def test_three_small_worlds_have_the_size_they_had(
 @pytest.mark.parametrize("shape", [(2, 1, 4), (1, 2, 3)])
 def test_verdicts_are_the_same_without_symmetry(policy: str, shape: tuple[int, int, int]) -> None:
     found = [check(world(policy, *shape), symmetric=s, with_causes=False) for s in (True, False)]
-    rows = [[(j.promise.id, j.verdict, [(b.part.text, b.level) for b in j.broken]) for j in c.promises] for c in found]
+    rows = [
+        [(j.promise.id, j.verdict, [(b.part.text, b.level) for b in j.broken]) for j in c.promises]
+        for c in found
+    ]
     assert rows[0] == rows[1]
     assert [r.found for r in found[0].possibilities] == [r.found for r in found[1].possibilities]
     assert found[0].statistics.distinct < found[1].statistics.distinct

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from peeklock.harness.judge import judge
-from peeklock.harness.monitor import Monitor, Scope, Violation
+from peeklock.harness.monitor import CALLS_AND_HANDLERS, Monitor, Scope, Violation
 from peeklock.harness.observation import Observation
 from peeklock.harness.tracefile import TraceError, read
 from peeklock.spec.actions import Answer, Call, Event, Metric
@@ -18,7 +18,7 @@ from peeklock.spec.state import Result
 HEADER = '{"peeklock_trace": 1, "records": ["handlers", "answers"]}'
 
 
-def monitor(scope: Scope = Scope()) -> Monitor:  # noqa: B008  # frozen
+def monitor(scope: Scope = CALLS_AND_HANDLERS) -> Monitor:
     return Monitor(Variant(RETRY), scope)
 
 
@@ -90,7 +90,14 @@ def test_a_clock_says_when_a_lock_is_over() -> None:
         watching.observe(Observation(Call.ENQUEUE, item="i1", at_ms=0, lasts_ms=0))
         watching.observe(
             Observation(
-                Call.FETCH, worker="A", item="i1", token="t1", attempt=1, answer=Answer.OK, at_ms=0, lasts_ms=100
+                Call.FETCH,
+                worker="A",
+                item="i1",
+                token="t1",
+                attempt=1,
+                answer=Answer.OK,
+                at_ms=0,
+                lasts_ms=100,
             )
         )
         watching.pass_time(ms)
@@ -103,7 +110,14 @@ def test_a_clock_says_when_a_lock_is_over() -> None:
         at(99).observe(again)
     at(100).observe(
         Observation(
-            Call.FETCH, worker="B", item="i1", token="t2", attempt=2, answer=Answer.OK, at_ms=100, lasts_ms=100
+            Call.FETCH,
+            worker="B",
+            item="i1",
+            token="t2",
+            attempt=2,
+            answer=Answer.OK,
+            at_ms=100,
+            lasts_ms=100,
         )
     )
 
@@ -113,7 +127,12 @@ def test_a_verdict_must_be_counted_and_only_the_right_one() -> None:
     right = Observation(counts=Metric.SUCCESS, worker="A")
     watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), right)
     with pytest.raises(Violation):
-        watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), Observation(counts=Metric.UNCERTAIN, worker="A"))
+        watch(
+            monitor(scope),
+            *RUN,
+            called(Call.ACK, Answer.OK),
+            Observation(counts=Metric.UNCERTAIN, worker="A"),
+        )
     with pytest.raises(Violation):
         watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), fetched("t2", 1))
 
@@ -129,6 +148,11 @@ def test_a_completion_must_be_the_one_that_the_handler_gave() -> None:
 def test_a_token_is_never_given_twice() -> None:
     with pytest.raises(Violation):
         watch(monitor(), ENQUEUED, fetched("t1"), fetched("t1", 2, "B"))
+
+
+def _judged(path: Path) -> None:
+    header, seen = read(path)
+    judge(header, seen, RETRY)
 
 
 def run_file(folder: Path, *lines: str) -> Path:
@@ -174,13 +198,22 @@ def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
         (('{"peeklock_trace": 1, "records": ["all"]}',), "records names 'all'; allowed: clock, counts"),
         ((HEADER, '{"call": "fetch", "it'), "run.jsonl:2:19: not JSON"),
         ((HEADER, "[]"), "run.jsonl:2:1: a list; allowed: an object"),
-        ((HEADER, '{"call": "steal", "item": "i1"}'), "run.jsonl:2:2: call is 'steal'; allowed: enqueue, fetch"),
+        (
+            (HEADER, '{"call": "steal", "item": "i1"}'),
+            "run.jsonl:2:2: call is 'steal'; allowed: enqueue, fetch",
+        ),
         ((HEADER, '{"item": "i1"}'), "exactly one of call, event, counts"),
         ((HEADER, '{"call": "ack"}'), "with a token, a worker or an item"),
         ((HEADER, '{"call": "cancel"}'), "cancel needs an item"),
-        ((HEADER, '{"call": "fetch", "attempt": "1"}'), "run.jsonl:2:19: attempt is '1'; allowed: a whole number"),
+        (
+            (HEADER, '{"call": "fetch", "attempt": "1"}'),
+            "run.jsonl:2:19: attempt is '1'; allowed: a whole number",
+        ),
         ((HEADER, '{"call": "fetch", "colour": 1}'), "unknown field 'colour'; allowed: call, event"),
-        (('{"peeklock_trace": 1, "records": ["clock"]}', ENQUEUE), "run.jsonl:2:1: with a clock recorded, every line needs t_ms"),
+        (
+            ('{"peeklock_trace": 1, "records": ["clock"]}', ENQUEUE),
+            "run.jsonl:2:1: with a clock recorded, every line needs t_ms",
+        ),
         (
             ('{"peeklock_trace": 1, "records": ["clock"]}', ENQUEUE.replace("{", '{"t_ms": 5, ')),
             "run.jsonl:2:13: with a clock recorded, this call needs lasts_ms",
@@ -191,11 +224,12 @@ def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_says_where_and_why(lines: tuple[str, ...], words: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_says_where_and_why(
+    lines: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(TraceError) as caught:
-        header, seen = read(path)
-        judge(header, seen, RETRY)
+        _judged(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -7,11 +7,13 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
 
-import peeklock.impl as impl
 from attrs import evolve
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from recording import Recorder
+
+import peeklock.impl as impl
 from peeklock.harness.monitor import Monitor, Scope, World
 from peeklock.harness.observation import Observation
 from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
@@ -20,7 +22,6 @@ from peeklock.spec.evaluate import PLACE
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.protocol import Variant
 from peeklock.spec.state import Row, attempt_count, completions, row
-from recording import Recorder
 
 WORKERS = ("A", "B", "C")
 ITEMS = tuple(f"i{n}" for n in range(1, 7))

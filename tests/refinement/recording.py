@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from attrs import define, field
+
 from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
 from peeklock.impl import (
     Abandon,
     Ack,
     Called,
+    Completion,
     CompletionKind,
     Counted,
     Dropped,
@@ -123,19 +125,32 @@ class Recorder:
                 if answer is not Answer.OK and not (answer is Answer.RETRYABLE and self._renews_again):
                     self._renewal_failed.add(worker)
                 self.observe(
-                    Observation(Call.RENEW, worker=worker, token=token, answer=answer, at_ms=at_ms, lasts_ms=extend_for_ms)
+                    Observation(
+                        Call.RENEW,
+                        worker=worker,
+                        token=token,
+                        answer=answer,
+                        at_ms=at_ms,
+                        lasts_ms=extend_for_ms,
+                    )
                 )
             case Ack(token, None):
-                self.observe(Observation(Call.CANCELLATION_ACK, worker=worker, token=token, answer=answer, at_ms=at_ms))
-            case Ack(token, completion):
+                self.observe(
+                    Observation(Call.CANCELLATION_ACK, worker=worker, token=token, answer=answer, at_ms=at_ms)
+                )
+            case Ack(token, Completion() as completion):
                 carried = (RESULTS[completion.kind],)
                 self.observe(
-                    Observation(Call.ACK, worker=worker, token=token, answer=answer, completions=carried, at_ms=at_ms)
+                    Observation(
+                        Call.ACK, worker=worker, token=token, answer=answer, completions=carried, at_ms=at_ms
+                    )
                 )
             case Abandon(token, delay_ms, ignore_attempt):
                 call = Call.ABANDON_IGNORING_ATTEMPT if ignore_attempt else Call.ABANDON
                 self.observe(
-                    Observation(call, worker=worker, token=token, answer=answer, at_ms=at_ms, lasts_ms=delay_ms)
+                    Observation(
+                        call, worker=worker, token=token, answer=answer, at_ms=at_ms, lasts_ms=delay_ms
+                    )
                 )
 
     @property

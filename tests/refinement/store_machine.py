@@ -1,4 +1,4 @@
-"""Calls a store in any order, with any token that it ever gave, and holds every answer against its contract."""
+"""Calls a store in any order, with any token that it ever gave, and holds the answers against its contract."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import peeklock.impl as impl
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from machine import STEPS_MS, explains
+
+import peeklock.impl as impl
 from peeklock.harness.monitor import Monitor, Scope
 from peeklock.harness.observation import Observation
 from peeklock.spec.actions import Answer, Call
@@ -106,7 +107,9 @@ class StoreContract(RuleBasedStateMachine):
         call = Call.ABANDON_IGNORING_ATTEMPT if uncounted else Call.ABANDON
         self._present(call, which, lambda token, item: self.store.abandon(token, ms, uncounted), ms)
 
-    def _present(self, call: Call, which: int, made: Callable[[str, str], None], lasts_ms: int | None = None) -> None:
+    def _present(
+        self, call: Call, which: int, made: Callable[[str, str], None], lasts_ms: int | None = None
+    ) -> None:
         if not self.tokens:
             return
         token, item = self.tokens[-1 - which % len(self.tokens)]

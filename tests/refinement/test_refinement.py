@@ -1,4 +1,4 @@
-"""The reference implementation refines the specification: whatever it does, some state of the protocol explains."""
+"""The reference implementation refines the specification: some state of it explains whatever is done."""
 
 from __future__ import annotations
 

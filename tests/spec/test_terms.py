@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from peeklock.spec.evaluate import predicate
 from peeklock.spec.protocol import I, W, resolved
 from peeklock.spec.state import Phase, Row, attempts, issued, phase, renewing, row, working_on
@@ -34,7 +35,7 @@ WORKER_2 = parameter("v", WORKER)
 def test_a_term_has_no_truth_value() -> None:
     """``and`` on terms would drop a condition without a word."""
     with pytest.raises(TypeError, match="no truth value"):
-        assert A and B
+        assert A and B  # noqa: PT018  # the mistake itself
     with pytest.raises(TypeError, match="no truth value"):
         assert not A
 
