@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
+
 from peeklock.proofs.encode import Model
 from peeklock.proofs.quantifiers import Named
 from peeklock.spec.actions import Action

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import z3  # type: ignore[import-untyped]  # ships no types
 from attrs import field, frozen
+
 from peeklock.proofs.quantifiers import Untreatable
 from peeklock.spec.terms import BOOL, ITEM, NAT, NO_ITEM, WORKER, Sort, Term, Variable, arguments
 

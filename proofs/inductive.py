@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, field, frozen
+
 from peeklock.proofs.counterexample import Counterexample, counterexample
 from peeklock.proofs.encode import Answered, Asker, Encoder, Model, Outcome
 from peeklock.proofs.quantifiers import Named, Untreatable, Witnesses, instantiated, witnessed

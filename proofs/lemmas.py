@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import frozen
+
 from peeklock.spec.actions import Item, Worker
 from peeklock.spec.faults import fault
 from peeklock.spec.policy import (

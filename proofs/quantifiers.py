@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import field, frozen
+
 from peeklock.spec.state import working_on
 from peeklock.spec.terms import (
     BOOL,

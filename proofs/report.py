@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 from attrs import frozen
+
 from peeklock.proofs.counterexample import Counterexample
 from peeklock.proofs.encode import Outcome
 from peeklock.proofs.inductive import LIMIT, AnyMaximum, Claim, Finding, Induction

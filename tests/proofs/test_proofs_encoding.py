@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+
 from peeklock.proofs import ALL_FAULTS, LEMMAS
 from peeklock.proofs.encode import Asker, Encoder, Model, Outcome
 from peeklock.proofs.inductive import AnyMaximum

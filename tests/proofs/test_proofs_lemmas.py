@@ -2,6 +2,7 @@
 
 import pytest
 from attrs import evolve
+
 from peeklock.proofs import ALL_FAULTS, LEMMAS, prove
 from peeklock.proofs.report import induct, widest_faults
 from peeklock.spec.evaluate import initial_state, predicate

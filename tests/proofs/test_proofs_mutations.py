@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from attrs import evolve
+
 from peeklock.proofs import ProofReport, Verdict, prove
 from peeklock.spec.actions import Action, Call
 from peeklock.spec.policy import HARDENED, RETRY, AfterExhaustion, AfterUncertain

@@ -1,6 +1,7 @@
 """What is proved for the three policies, and that it is what the spec states."""
 
 import pytest
+
 from peeklock.proofs import ALL_FAULTS, ProofReport, Verdict, prove, prove_as_stated, widest_faults
 from peeklock.spec.policy import BEFORE, HARDENED, POLICIES, RETRY, Policy
 from peeklock.spec.protocol import PROMISES
