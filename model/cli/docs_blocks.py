@@ -4,11 +4,11 @@
     a command and what it prints, ``peeklock …`` or ``python -m peeklock.…``, without the seconds that it took;
     it may end with ``| grep WORD``
 ``source FILE NAME``
-    a function of the project, as it stands in its file
+    a function or a named value of the project, as it stands in its file
 ``file PATH``
     a whole file
-``edit FILE NAME REMOVED | COMMAND``
-    a function with one line taken out, as a diff, and what a command then prints
+``edit FILE NAME OLD => NEW | COMMAND``
+    a function with one line changed (taken out, where NEW is empty), as a diff, and what a command then prints
 anything else
     a table of :mod:`~peeklock.cli.reference` or :mod:`~peeklock.cli.findings`
 """
@@ -114,18 +114,22 @@ def _read(path: str) -> str:
         raise UsageError(f"{path}: {error.strerror}") from None
 
 
-def _function(path: str, name: str) -> str:
+def _definition(path: str, name: str) -> str:
     text = _read(path)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    for node in ast.parse(text).body:
+        first = node.lineno
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found, first = node.name == name, min([first, *(d.lineno for d in node.decorator_list)])
+        else:
+            found = isinstance(node, ast.Assign) and name in [ast.unparse(t) for t in node.targets]
+        if found:
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
     raise UsageError(f"{path} has no {name}")
 
 
 def _source(rest: str) -> str:
     path, _, name = rest.partition(" ")
-    return fenced(f"# {path}\n{_function(path, name)}", "python")
+    return fenced(f"# {path}\n{_definition(path, name)}", "python")
 
 
 def _file(path: str) -> str:
@@ -135,13 +139,15 @@ def _file(path: str) -> str:
 
 
 def _edit(rest: str) -> str:
-    """The spec is copied, the line is taken out of the copy, and the command is run on that."""
+    """The project is copied, the line is changed in the copy, and the command is run on that."""
     place, _, command = rest.partition(" | ")
-    path, name, removed = place.split(" ", 2)
-    old = _function(path, name)
-    new = "\n".join(line for line in old.splitlines() if line.strip() != removed)
-    if new == old:
-        raise UsageError(f"{path}: {name} has no line {removed!r}")
+    path, name, change = place.split(" ", 2)
+    before, _, after = change.partition(" =>")
+    old = _definition(path, name)
+    lines = (line.replace(before, after.strip()) if line.strip() == before else line for line in old.splitlines())
+    new = "\n".join(line for line in lines if line.strip())
+    if before not in [line.strip() for line in old.splitlines()]:
+        raise UsageError(f"{path}: {name} has no line {before!r}")
     diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=4))[3:]
     with tempfile.TemporaryDirectory(prefix="peeklock-docs-") as folder:
         package = Path(folder) / "peeklock"

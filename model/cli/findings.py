@@ -13,7 +13,7 @@ from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.tracefile import read
 from peeklock.model.verdicts import Check, Judged, Verdict, check
 from peeklock.model.world import World
-from peeklock.spec.policy import POLICIES, Policy, read_policy
+from peeklock.spec.policy import BEFORE, POLICIES, RETRY, Policy, read_policy
 from peeklock.spec.protocol import Variant
 
 SMALL_MAX_ATTEMPTS = 2
