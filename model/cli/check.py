@@ -15,7 +15,7 @@ from peeklock.cli.explain import as_data, causes_in_words
 from peeklock.cli.options import add_world_options, limits_of, policies_of, promises_of, world_of
 from peeklock.cli.progress import Progress
 from peeklock.cli.proving import Proofs, proofs_for
-from peeklock.cli.show import console
+from peeklock.cli.show import console, say
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
 from peeklock.proofs import Verdict as Proof
@@ -82,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
     first = results[0].world
-    out.print(f"{first}", soft_wrap=True)
-    out.print(f"fault classes: {_faults_in_words(first.variant.faults)}", soft_wrap=True)
+    say(out, f"{first}")
+    say(out, f"fault classes: {_faults_in_words(first.variant.faults)}")
     out.print()
     out.print(_verdict_table(results, proofs))
     if proofs:
@@ -100,26 +100,23 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
             out.print(f"broken under {result.world.variant.policy.name}:")
         for j in broken:
             part = j.broken[0]
-            out.print(
+            say(
+                out,
                 f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps, "
                 f"where this is false: {part.part.text}.",
-                soft_wrap=True,
             )
-            out.print(f"     {causes_in_words(j)}", soft_wrap=True)
+            say(out, f"     {causes_in_words(j)}")
             if place < len(proofs) and proofs[place].assuming_less(j.promise):
                 off = "; or ".join(proofs[place].assuming_less(j.promise))
-                out.print(f"     Proved for all sizes where these are off: {off}.", soft_wrap=True)
+                say(out, f"     Proved for all sizes where these are off: {off}.")
             policy = result.world.variant.policy
-            out.print(
-                f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}",
-                soft_wrap=True,
-            )
+            say(out, f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}")
     out.print()
     for place, result in enumerate(results):
         _print_statistics(out, result)
         if place < len(proofs):
             p = proofs[place]
-            out.print(f"  proofs: {p.queries:,} questions, {p.seconds:.1f} s", soft_wrap=True)
+            say(out, f"  proofs: {p.queries:,} questions, {p.seconds:.1f} s")
     _print_conclusion(out, results, proofs)
 
 
@@ -190,41 +187,45 @@ def _print_statistics(out: Console, result: Check) -> None:
     s = result.statistics
     name = result.world.variant.policy.name
     ended = "every state explored" if not result.stopped else f"stopped at {result.stopped}"
-    out.print(
+    say(
+        out,
         f"{name}: {ended}: {s.distinct:,} distinct states, {s.generated:,} steps, depth {s.depth}, {s.seconds:.1f} s",
-        soft_wrap=True,
     )
     if result.stopped and len(s.level_sizes) > 1:
         growth = s.level_sizes[-1] / max(s.level_sizes[-2], 1)
-        out.print(
-            f"  covered: all runs of up to {s.depth} steps; the last level was {growth:.2f} times the one before"
-            + (", so more states than were covered are still to come" if growth > 1 else ""),
-            soft_wrap=True,
+        say(
+            out,
+            f"  covered: all runs of up to {s.depth} steps; the last level was {growth:.2f} times the one "
+            "before" + (", so more states than were covered are still to come" if growth > 1 else ""),
         )
     if result.stuck is not None:
-        out.print(
+        say(
+            out,
             f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more",
-            soft_wrap=True,
         )
     if result.never_fired and not result.stopped:
-        out.print(f"  never fired: {'; '.join(result.never_fired)}", soft_wrap=True)
+        say(out, f"  never fired: {'; '.join(result.never_fired)}")
 
 
 def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
+    unknown = [r for r in results if r.stopped]
     wrong = [
         f"{row_id} under {r.world.variant.policy.name}"
         for r in results
         for row_id in (
-            *(j.promise.id for j in r.promises if not j.as_stated),
-            *(p.possibility.id for p in r.possibilities if not p.as_stated),
-            *(("an unfinished search",) if r.stopped else ()),
+            *(j.promise.id for j in r.promises if not j.as_stated and j.verdict is not Verdict.UNKNOWN),
+            *(p.possibility.id for p in r.possibilities if not p.as_stated and p.found is not None),
             *(("a stuck state",) if r.stuck is not None else ()),
         )
     ]
     wrong += [f"the proof of {pid} under {p.main.policy.name}" for p in proofs for pid in p.missing()]
+    for r in unknown:
+        count = sum(j.verdict is Verdict.UNKNOWN for j in r.promises)
+        name = r.world.variant.policy.name
+        say(out, f"[bold yellow]unfinished:[/bold yellow] {count} verdicts under {name} are unknown")
     if wrong:
-        out.print(f"[bold red]not as stated:[/bold red] {', '.join(wrong)}", soft_wrap=True)
-    else:
+        say(out, f"[bold red]not as stated:[/bold red] {', '.join(wrong)}")
+    elif not unknown:
         out.print("[bold green]every verdict is as the specification states it[/bold green]")
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import add_world_options, limits_of, policies_of, world_of
 from peeklock.cli.progress import Progress
-from peeklock.cli.show import console, lanes, told
+from peeklock.cli.show import console, say, tell_run, told
 from peeklock.model.alternatives import alternatives
 from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
 from peeklock.spec.narrative import Line
@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(as_data(judged, result), indent=2, ensure_ascii=False))
     else:
         out = console()
-        out.print(f"[bold]{judged.promise.id}[/bold]  {judged.promise.text}")
-        out.print(f"policy {policy.name}; {world}")
+        say(out, f"[bold]{judged.promise.id}[/bold]  {judged.promise.text}")
+        say(out, f"policy {policy.name}; {world}")
         out.print()
         if judged.verdict is Verdict.FAILS:
             tell(out, judged, result)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
                 Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
                 Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
             }[judged.verdict]
-            out.print(f"{judged.promise.id} {word}.")
+            say(out, f"{judged.promise.id} {word}.")
     return 0 if judged.as_stated and not result.stopped else 1
 
 
@@ -74,21 +74,21 @@ def tell(out: Console, judged: Judged, result: Check) -> None:
     """The trace that breaks a promise, and what it shows."""
     first = judged.broken[0]
     lines = told(first.trace)
-    out.print(lanes(lines, len(lines) - 1))
-    out.print(
-        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:"
+    tell_run(out, lines, len(lines) - 1)
+    out.print()
+    say(
+        out,
+        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:",
     )
-    out.print(f"  {first.part.text}.")
+    say(out, f"  {first.part.text}.")
     for other in judged.broken[1:]:
-        out.print(f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
+        say(out, f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
     kept = kept_instead(first, result)
     if kept:
-        out.print("From the same state, these steps would have kept it:")
+        say(out, "From the same state, these steps would have kept it:")
         for step in kept:
-            out.print(
-                f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""), soft_wrap=True
-            )
-    out.print(f"{causes_in_words(judged)}", soft_wrap=True)
+            say(out, f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""))
+    say(out, causes_in_words(judged))
 
 
 def kept_instead(broken: BrokenPart, result: Check, most: int = 4) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -35,8 +36,10 @@ class Progress:
         if self._on and now - self._shown > INTERVAL_SECONDS:
             self._shown = now
             rate = statistics.generated / max(statistics.seconds, 0.001) / 1e6
-            sys.stderr.write(
-                f"\r\x1b[2K{self.what[:60]}: {statistics.distinct:,} states, depth {statistics.depth}, "
-                f"{left_in_level:,} left in this level, {rate:.1f} million steps a second"
+            text = (
+                f"{statistics.distinct:,} states, depth {statistics.depth}, {left_in_level:,} left in this level, "
+                f"{rate:.1f} million steps a second ({self.what})"
             )
+            # A line that wraps could not be taken back.
+            sys.stderr.write("\r\x1b[2K" + text[: shutil.get_terminal_size().columns - 1])
             sys.stderr.flush()

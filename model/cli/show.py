@@ -29,13 +29,36 @@ def told(trace: Trace) -> list[Line]:
     ]
 
 
-def lanes(lines: list[Line], broken_at: int | None) -> Table:
+NARROW = 96
+"""Below so many columns lanes do not fit side by side, and a run is told line by line."""
+
+
+def say(out: Console, text: str) -> None:
+    """One sentence: wrapped between words on a terminal, one long line in a pipe."""
+    out.print(text, soft_wrap=not out.is_terminal)
+
+
+def tell_run(out: Console, lines: list[Line], broken_at: int | None) -> None:
     """A run in lanes: who did what, what the store answered, what is true, what the worker makes of it."""
+    if out.width >= NARROW:
+        out.print(_lanes(lines, broken_at))
+        return
+    for number, step in enumerate(lines, 1):
+        mark = "✗" if number - 1 == broken_at else " "
+        answer = f" -> {step.answer}" if step.answer else ""
+        faults = f"  [yellow]! {' and '.join(step.faults)}[/yellow]" if step.faults else ""
+        out.print(f"[bold]{mark}{number:3} {step.who}[/bold]: {step.does}{answer}{faults}")
+        for lane, said in (("truth", step.truth), ("worker", step.belief)):
+            if said:
+                out.print(f"       {lane}: {'; '.join(said)}")
+
+
+def _lanes(lines: list[Line], broken_at: int | None) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, expand=False)
-    for heading, justify in (("", "right"), ("who", "left"), ("does", "left"), ("is told", "left")):
-        table.add_column(heading, justify=justify, style="bold" if heading == "who" else "")  # type: ignore[arg-type]
-    table.add_column("truth in the store")
-    table.add_column("the worker")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("who", style="bold", no_wrap=True)
+    for heading in ("does", "is told", "truth in the store", "the worker"):
+        table.add_column(heading, overflow="fold")
     for number, step in enumerate(lines, 1):
         wrong = number - 1 == broken_at
         answer = Text(step.answer)

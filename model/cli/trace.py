@@ -9,7 +9,7 @@ from typing import Any
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
-from peeklock.cli.show import console
+from peeklock.cli.show import console, say
 from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.tracefile import TraceError, read
 from peeklock.spec.policy import Policy
@@ -53,35 +53,30 @@ def run(options: argparse.Namespace) -> int:
 def _print(found: Judgement, policy: Policy, source: str) -> None:
     out = console()
     if source:
-        out.print(f"run: {source}", soft_wrap=True)
+        say(out, f"run: {source}")
     if found.violation is None:
         out.print(
             f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained"
         )
         texts = {p.id: p.text for p in PROMISES}
         for broken in found.broken:
-            out.print(
+            say(
+                out,
                 f"[bold red]✗ {broken}[/bold red] is broken all the same, as the policy allows: {texts[broken]}",
-                soft_wrap=True,
             )
         return
     seen = found.violation.seen
-    out.print(
-        f"[bold red]✗ violates[/bold red] policy {policy.name} at observation {found.observations}",
-        soft_wrap=True,
-    )
-    out.print(
-        f"  {seen.place}" + (f", t = {seen.at_ms} ms" if seen.at_ms is not None else ""), soft_wrap=True
-    )
-    out.print(f"  seen: {seen}", soft_wrap=True)
-    out.print(
+    say(out, f"[bold red]✗ violates[/bold red] policy {policy.name} at observation {found.observations}")
+    say(out, f"  {seen.place}" + (f", t = {seen.at_ms} ms" if seen.at_ms is not None else ""))
+    say(out, f"  seen: {seen}")
+    say(
+        out,
         f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}",
-        soft_wrap=True,
     )
     for number, state in enumerate(found.told_before):
         out.print("  the state before it:" if number == 0 else "  or:")
         for text in state:
-            out.print(f"    {text}", soft_wrap=True)
+            say(out, f"    {text}")
 
 
 def _data(found: Judgement, policy: Policy) -> dict[str, Any]:
