@@ -53,7 +53,7 @@ def _size_of_search() -> str:
     )
     return (
         f"{world.workers} workers, {world.items} items, at most {world.deliveries} deliveries of each, every fault "
-        f"class on, and every state visited: {sizes}."
+        f"class on that the protocol claims to stand, and every state visited: {sizes}."
     )
 
 
