@@ -1,10 +1,16 @@
-"""Packing: a state as one 64-bit word of record numbers, and the one word that stands for all its renamings."""
+"""Packing: a state as columns of 64-bit words of record numbers, and one 64-bit key that stands for it exactly.
+
+Where a state fits into one word, the word is its key. Where it takes several, each pair of words is folded into one:
+words are numbered as they are met, and the two numbers make a new word. Nothing is hashed away, and a state takes
+8 bytes however large the world is.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise, permutations
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from peeklock.model.records import Items, Workers
@@ -12,86 +18,186 @@ from peeklock.spec.evaluate import State
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
+Columns = list[Words]
 WORD = 64
+WORKER_BITS, ITEM_BITS = 11, 9
+"""Room for the numbers of records at first; a search that needs more begins again with more."""
 
 
 class TooManyRecords(Exception):
     """The records of a worker or an item no longer fit into their share of a word."""
 
 
-class Packing:
-    """Where each record number stands in a word: items first, so that words sort by items."""
+@frozen
+class Place:
+    """Where a record number stands: in which word, how far from its low end, and how wide."""
 
-    def __init__(self, workers: int, items: int, symmetric: bool) -> None:
+    word: int
+    shift: int
+    bits: int
+
+
+class Numbers:
+    """Words, numbered in the order in which they were met."""
+
+    def __init__(self) -> None:
+        self._sorted = np.zeros(0, np.uint64)
+        self._number = np.zeros(0, np.uint64)
+        self._words = np.zeros(0, np.uint64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the numbering takes."""
+        return self._sorted.nbytes * 3
+
+    def of(self, words: Words) -> Words:
+        """The number of each word; a word not met before gets the next one."""
+        missing = words if not len(self._sorted) else words[self._sorted[self._at(words)] != words]
+        if len(missing):
+            fresh = np.unique(missing)
+            numbers = np.arange(len(self._words), len(self._words) + len(fresh), dtype=np.uint64)
+            places = np.searchsorted(self._sorted, fresh)
+            self._sorted = np.insert(self._sorted, places, fresh)
+            self._number = np.insert(self._number, places, numbers)
+            self._words = np.concatenate([self._words, fresh])
+        return self._number[self._at(words)]
+
+    def _at(self, words: Words) -> Ints:
+        place = np.searchsorted(self._sorted, words)
+        place[place == len(self._sorted)] = 0
+        return place
+
+    def words(self, numbers: Words) -> Words:
+        """The words that these numbers were given to."""
+        return self._words[numbers.astype(np.int64)]
+
+
+class Packing:
+    """Where each record number stands: items first, in the high bits, so that states sort by items."""
+
+    def __init__(self, workers: int, items: int, symmetric: bool, extra_bits: int = 0) -> None:
         self.workers, self.items, self.symmetric = Workers(items), Items(), symmetric
         self.counts = (workers, items)
-        self.item_bits = max((WORD - 3 * workers) // (workers + items), 1)
-        self.worker_bits = (WORD - items * self.item_bits) // workers
-        self.worker_shifts = [w * self.worker_bits for w in range(workers)]
-        self.item_shifts = [workers * self.worker_bits + i * self.item_bits for i in range(items)]
+        self.worker_bits, self.item_bits = WORKER_BITS + extra_bits, ITEM_BITS + extra_bits
+        word, free, places = 0, WORD, []
+        for bits in [self.item_bits] * items + [self.worker_bits] * workers:
+            if bits > free:
+                word, free = word + 1, WORD
+            free -= bits
+            places.append(Place(word, free, bits))
+        # The last item stands highest: an order of items that sorts them falling is the smallest.
+        self.item_places, self.worker_places = places[:items][::-1], places[items:]
+        self.words = word + 1
+        self._folds = [(Numbers(), Numbers()) for _ in range(self.words - 1)]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that folding takes."""
+        return sum(a.nbytes + b.nbytes for a, b in self._folds)
 
     def check(self) -> None:
         """``TooManyRecords`` when a number has outgrown its share."""
         if len(self.workers) >> self.worker_bits or len(self.items) >> self.item_bits:
             raise TooManyRecords
 
-    def worker(self, words: Words, w: int) -> Ints:
-        """The record number of one worker in every word."""
-        return self._part(words, self.worker_shifts[w], self.worker_bits)
+    # Records in columns
 
-    def item(self, words: Words, i: int) -> Ints:
-        """The record number of one item in every word."""
-        return self._part(words, self.item_shifts[i], self.item_bits)
+    def worker(self, columns: Columns, w: int) -> Ints:
+        """The record number of one worker in every state."""
+        return _part(columns, self.worker_places[w])
+
+    def item(self, columns: Columns, i: int) -> Ints:
+        """The record number of one item in every state."""
+        return _part(columns, self.item_places[i])
 
     @staticmethod
-    def _part(words: Words, shift: int, bits: int) -> Ints:
-        return (words >> np.uint64(shift) & np.uint64((1 << bits) - 1)).astype(np.int64)
+    def put(columns: Columns, place: Place, records: Ints) -> None:
+        """Write a record number into every state."""
+        kept = ~(((1 << place.bits) - 1) << place.shift) & (2**WORD - 1)
+        columns[place.word] &= np.uint64(kept)
+        columns[place.word] |= records.astype(np.uint64) << np.uint64(place.shift)
 
-    def word(self, state: State) -> int:
-        """The word of one state as it is."""
-        w = sum(self.workers.of(r) << s for r, s in zip(state[0], self.worker_shifts, strict=True))
-        return w | sum(self.items.of(r) << s for r, s in zip(state[1], self.item_shifts, strict=True))
+    def _packed(self, workers: list[Ints], items: list[Ints]) -> Columns:
+        columns = [np.zeros(len(workers[0]), np.uint64) for _ in range(self.words)]
+        for part, place in zip((*workers, *items), (*self.worker_places, *self.item_places), strict=True):
+            columns[place.word] |= part.astype(np.uint64) << np.uint64(place.shift)
+        return columns
 
-    def state(self, word: int) -> State:
-        """The state of one word."""
-        one = np.array([word], np.uint64)
+    # Columns and keys
+
+    def keys(self, columns: Columns) -> Words:
+        """One key for each state, as it is."""
+        key = columns[0]
+        for (high, low), column in zip(self._folds, columns[1:], strict=True):
+            key = high.of(key) << np.uint64(32) | low.of(column)
+        return key
+
+    def columns(self, keys: Words) -> Columns:
+        """The states that these keys stand for."""
+        found: Columns = []
+        for high, low in reversed(self._folds):
+            found.insert(0, low.words(keys & np.uint64(0xFFFFFFFF)))
+            keys = high.words(keys >> np.uint64(32))
+        return [keys, *found]
+
+    def key(self, state: State) -> int:
+        """The key of one state as it is."""
+        return int(self.keys(self._of_states([state]))[0])
+
+    def canonical_keys(self, states: list[State]) -> Words:
+        """The keys that stand for states and for what they are when workers or items are renamed."""
+        return self.keys(self.canonical(self._of_states(states)))
+
+    def _of_states(self, states: list[State]) -> Columns:
+        workers = [np.array([self.workers.of(s[0][w]) for s in states], np.int64) for w in range(self.counts[0])]
+        items = [np.array([self.items.of(s[1][i]) for s in states], np.int64) for i in range(self.counts[1])]
+        return self._packed(workers, items)
+
+    def state(self, key: int) -> State:
+        """The state of one key."""
+        columns = self.columns(np.array([key], np.uint64))
         return (
-            tuple(self.workers.records[int(self.worker(one, w)[0])] for w in range(self.counts[0])),
-            tuple(self.items.records[int(self.item(one, i)[0])] for i in range(self.counts[1])),
+            tuple(self.workers.records[int(self.worker(columns, w)[0])] for w in range(self.counts[0])),
+            tuple(self.items.records[int(self.item(columns, i)[0])] for i in range(self.counts[1])),
         )
 
-    def canonical_word(self, state: State) -> int:
-        """The word that stands for the state and for what it is when workers or items are renamed."""
-        word = np.array([self.word(state)], np.uint64)
-        return int(self.canonical(word)[0])
+    # Symmetry
 
-    def canonical(self, words: Words) -> Words:
-        """For every word the smallest of its renamings; the words themselves when symmetry is off."""
+    def canonical(self, columns: Columns) -> Columns:
+        """For every state the smallest of its renamings; the states themselves when symmetry is off."""
         if not self.symmetric:
-            return words
-        workers = [self.worker(words, w) for w in range(self.counts[0])]
-        items = [self.item(words, i) for i in range(self.counts[1])]
+            return columns
+        workers = [self.worker(columns, w) for w in range(self.counts[0])]
+        items = [self.item(columns, i) for i in range(self.counts[1])]
         best = self._packed(_sorted(workers), items)
         for p in permutations(range(self.counts[1])):
             if p == tuple(range(self.counts[1])):
                 continue
-            # Items are the high bits, so only an order that sorts them can be the smallest.
             moved = [items[p.index(i)] for i in range(self.counts[1])]
-            falling = np.ones(len(words), bool)
+            falling = np.ones(len(columns[0]), bool)
             for high, low in pairwise(moved[::-1]):
-                falling &= high <= low
+                falling &= high <= low  # only an order that sorts the items can be the smallest
             rows = np.flatnonzero(falling)
             if len(rows):
                 renaming = self.workers.renaming(p)
                 renamed = _sorted([renaming[w[rows]] for w in workers])
-                best[rows] = np.minimum(best[rows], self._packed(renamed, [m[rows] for m in moved]))
+                _keep_smaller(best, rows, self._packed(renamed, [m[rows] for m in moved]))
         return best
 
-    def _packed(self, workers: list[Ints], items: list[Ints]) -> Words:
-        word = np.zeros(len(workers[0]), np.uint64)
-        for part, shift in zip((*workers, *items), (*self.worker_shifts, *self.item_shifts), strict=True):
-            word |= part.astype(np.uint64) << np.uint64(shift)
-        return word
+
+def _part(columns: Columns, place: Place) -> Ints:
+    mask = np.uint64((1 << place.bits) - 1)
+    return (columns[place.word] >> np.uint64(place.shift) & mask).astype(np.int64)
+
+
+def _keep_smaller(best: Columns, rows: Ints, others: Columns) -> None:
+    """Where a row of others comes before the one of best, put it in its place."""
+    smaller, same = np.zeros(len(rows), bool), np.ones(len(rows), bool)
+    for mine, other in zip(best, others, strict=True):
+        smaller |= same & (other < mine[rows])
+        same &= other == mine[rows]
+    for mine, other in zip(best, others, strict=True):
+        mine[rows[smaller]] = other[smaller]
 
 
 def _sorted(parts: list[Ints]) -> list[Ints]:

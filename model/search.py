@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from peeklock.model.local import COLUMNS, grounded
-from peeklock.model.packing import Ints, Packing, TooManyRecords, Words
+from peeklock.model.packing import Columns, Ints, Packing, TooManyRecords, Words
 from peeklock.model.tables import Rule, Table, Watch, rules_of
 from peeklock.model.visited import Visited
 from peeklock.model.world import World
@@ -65,11 +65,12 @@ NO_LIMITS = Limits()
 class View:
     """Many states, seen as columns: one array for each variable of each worker and item."""
 
-    def __init__(self, packing: Packing, words: Words) -> None:
-        self.words = words
+    def __init__(self, packing: Packing, keys: Words) -> None:
+        self.keys = keys
+        self.columns = packing.columns(keys)
         self._packing = packing
-        self._workers = [packing.worker(words, w) for w in range(packing.counts[0])]
-        self._items = [packing.item(words, i) for i in range(packing.counts[1])]
+        self._workers = [packing.worker(self.columns, w) for w in range(packing.counts[0])]
+        self._items = [packing.item(self.columns, i) for i in range(packing.counts[1])]
 
     def worker(self, w: int) -> Ints:
         """The record number of a worker in every state."""
@@ -90,7 +91,7 @@ class View:
     def where(self, ask: Callable[..., Mask | bool]) -> Mask:
         """The answer for every state to a question that ``column_question`` made."""
         answer = ask(self.worker_column, self.item_column, np.maximum, np.where)
-        return np.broadcast_to(np.asarray(answer, bool), self.words.shape)
+        return np.broadcast_to(np.asarray(answer, bool), self.keys.shape)
 
 
 def column_question(term: Term) -> Callable[..., Mask | bool]:
@@ -113,10 +114,19 @@ class Placed:
 class Search:
     """One exhaustive exploration of a world. ``levels`` keeps every distinct state by its distance from the start."""
 
-    def __init__(self, world: World, watches: tuple[Watch, ...] = (), symmetric: bool = True) -> None:
-        self.world, self.watches = world, watches
+    def __init__(
+        self, world: World, watches: tuple[Watch, ...] = (), symmetric: bool = True, extra_bits: int = 0
+    ) -> None:
+        """``extra_bits`` widens the room for each record's number beyond what a search begins with."""
+        self.world, self.watches, self.symmetric = world, watches, symmetric
+        self._begin(extra_bits)
+
+    def _begin(self, extra_bits: int) -> None:
+        world, watches = self.world, self.watches
+        self._extra_bits = extra_bits
         # An order among items tells them apart, so they cannot be renamed.
-        self.packing = Packing(world.workers, world.items, symmetric and not world.variant.fifo)
+        symmetric = self.symmetric and not world.variant.fifo
+        self.packing = Packing(world.workers, world.items, symmetric, extra_bits)
         self.statistics = Statistics()
         self.levels: list[Words] = []
         self.found: dict[int, int] = {}
@@ -171,22 +181,23 @@ class Search:
         start: Iterable[State] = (),
     ) -> Statistics:
         """Explore everything from the initial state, or from other states; ``Stopped`` when a limit is reached."""
+        start = tuple(start)
         try:
             return self._run(limits, report, start)
         except KeyboardInterrupt:
-            reason = INTERRUPTED
+            self._finish()
+            raise Stopped(INTERRUPTED, self.statistics) from None
         except TooManyRecords:
-            reason = "more records of a worker or an item than their share of a 64-bit word can number"
-        self._finish()
-        raise Stopped(reason, self.statistics)
+            # It was begun with too little room for their numbers: begin again with more.
+            self._begin(self._extra_bits + 2)
+            return self.run(limits, report, start)
 
     def _run(
         self, limits: Limits, report: Callable[[Statistics, int], None] | None, start: Iterable[State]
     ) -> Statistics:
         begun = time.monotonic()
         visited = Visited()
-        words = [self.packing.word(s) for s in start or (self.world.initial(),)]
-        frontier = unique(self.packing.canonical(np.array(words, np.uint64)))
+        frontier = unique(self.packing.canonical_keys(list(start) or [self.world.initial()]))
         statistics = self.statistics
         while len(frontier):
             visited.add(frontier)
@@ -217,15 +228,15 @@ class Search:
             self._finish()
             raise Stopped(reason, statistics)
 
-    def _expand(self, words: Words) -> Words:
+    def _expand(self, keys: Words) -> Words:
         """The canonical successors of some states of the level in hand, without repetition."""
-        view = View(self.packing, words)
+        view = View(self.packing, keys)
         level = len(self.levels) - 1
         for bit, question in self.state_questions.items():
             if bit not in self.found and view.where(question).any():
                 self.found[bit] = level
-        live = np.zeros(len(words), bool)
-        found = []
+        live = np.zeros(len(keys), bool)
+        found: list[Columns] = []
         for placed in self.places:
             rows, pairs = self._pairs(placed, view)
             self.statistics.generated += placed.table.count(pairs)
@@ -233,16 +244,16 @@ class Search:
                 live |= placed.table.live(pairs)
             else:
                 live[rows] |= placed.table.live(pairs)
-            found.append(self._successors(placed, words if rows is None else words[rows], pairs)[1])
+            found.append(self._successors(placed, view, rows, pairs)[1])
             for bit, _, _ in placed.table.findings:
                 self.found.setdefault(bit, level)
             placed.table.findings.clear()
             for bit, question in placed.findings:
                 if bit not in self.found and view.where(question).any():
                     self.found[bit] = level
-        self._look_for_stuck(words, live, level)
+        self._look_for_stuck(keys, live, level)
         self.packing.check()
-        return unique(self.packing.canonical(unique(np.concatenate(found))))
+        return unique(self.packing.keys(self.packing.canonical(_joined(found))))
 
     def _pairs(self, placed: Placed, view: View) -> tuple[Ints | None, Ints]:
         workers, items = view.worker(placed.worker), view.item(placed.item)
@@ -251,45 +262,45 @@ class Search:
         rows = np.flatnonzero(view.where(placed.applies))
         return rows, placed.table.pairs(workers[rows], items[rows])
 
-    def _successors(self, placed: Placed, words: Words, pairs: Ints) -> tuple[Ints, Words]:
+    def _successors(
+        self, placed: Placed, view: View, rows: Ints | None, pairs: Ints
+    ) -> tuple[Ints, Columns]:
         packing = self.packing
         origin, workers, items = placed.table.successors(pairs)
-        after = words[origin]
-        for used, records, shift, bits in (
-            (placed.table.uses[0], workers, packing.worker_shifts[placed.worker], packing.worker_bits),
-            (placed.table.uses[1], items, packing.item_shifts[placed.item], packing.item_bits),
-        ):
-            if used:
-                after &= np.uint64(~(((1 << bits) - 1) << shift) & (2**64 - 1))
-                after |= records.astype(np.uint64) << np.uint64(shift)
+        origin = origin if rows is None else rows[origin]
+        after = [column[origin] for column in view.columns]
+        if placed.table.uses[0]:
+            packing.put(after, packing.worker_places[placed.worker], workers)
+        if placed.table.uses[1]:
+            packing.put(after, packing.item_places[placed.item], items)
         return origin, after
 
-    def steps(self, words: Words, quiet: bool = False) -> Iterator[tuple[Ints, Words]]:
-        """The successors of some states, as (place of the state, canonical word of the successor).
+    def steps(self, keys: Words, quiet: bool = False) -> Iterator[tuple[Ints, Words]]:
+        """The successors of some states, as (place of the state, canonical key of the successor).
 
         With ``quiet``, only of states and tables in which something can change without a further fault.
         """
-        view = View(self.packing, words)
+        view = View(self.packing, keys)
         for placed in self.places:
             rows, pairs = self._pairs(placed, view)
             if quiet:
                 live = placed.table.live(pairs)
                 rows, pairs = np.flatnonzero(live) if rows is None else rows[live], pairs[live]
-            origin, after = self._successors(placed, words if rows is None else words[rows], pairs)
-            yield (origin if rows is None else rows[origin]), self.packing.canonical(after)
+            origin, after = self._successors(placed, view, rows, pairs)
+            yield origin, self.packing.keys(self.packing.canonical(after))
 
-    def _look_for_stuck(self, words: Words, live: Mask, level: int) -> None:
-        if self.stuck is None and not live.all() and self.stuck_among(words[~live]).any():
+    def _look_for_stuck(self, keys: Words, live: Mask, level: int) -> None:
+        if self.stuck is None and not live.all() and self.stuck_among(keys[~live]).any():
             self.stuck = level
 
-    def stuck_among(self, words: Words) -> Mask:
+    def stuck_among(self, keys: Words) -> Mask:
         """Which of some states, in which no table sees a change without a fault, are neither settled nor live."""
-        view = View(self.packing, words)
-        live = np.zeros(len(words), bool)
+        view = View(self.packing, keys)
+        live = np.zeros(len(keys), bool)
         for question in self._quiet_questions:
             live |= view.where(question)
         settled = np.fromiter((self._is_settled(r) for r in self.packing.items.records), bool)
-        done = np.ones(len(words), bool)
+        done = np.ones(len(keys), bool)
         for i in range(self.world.items):
             done &= settled[view.item(i)]
         return ~(live | done)
@@ -315,9 +326,13 @@ class Search:
         )
 
 
-def unique(words: Words) -> Words:
-    """The words in order, each once."""
-    words = np.sort(words)
-    if len(words) < 2:
-        return words
-    return words[np.concatenate(([True], words[1:] != words[:-1]))]
+def _joined(parts: list[Columns]) -> Columns:
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def unique(keys: Words) -> Words:
+    """The keys in order, each once."""
+    keys = np.sort(keys)
+    if len(keys) < 2:
+        return keys
+    return keys[np.concatenate(([True], keys[1:] != keys[:-1]))]

@@ -151,7 +151,7 @@ def _next_layer(
                 after = stepper.takes(*key[0], w, i)
                 if after != key[0]:
                     moves.append((key, way, Taken(stepper.action, w, i), after))
-    words = search.packing.canonical(np.array([search.packing.word(m[3]) for m in moves], np.uint64))
+    words = search.packing.canonical_keys([m[3] for m in moves])
     found: dict[_Key, _Way] = {}
     for (key, way, taken, after), word in zip(moves, words.tolist(), strict=True):
         if word in wanted:

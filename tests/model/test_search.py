@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics, Stopped
+from peeklock.model.packing import Packing
+from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics
 from peeklock.model.tables import Watch
+from peeklock.model.traces import shortest
 from peeklock.model.verdicts import Verdict, check
 from peeklock.model.world import World, WorldError
 from peeklock.spec.evaluate import State, Stepper, predicate
@@ -58,7 +60,7 @@ def test_the_search_finds_exactly_the_states_and_steps_of_a_plain_evaluation(sma
     states, steps = plainly(small)
     search = Search(small, symmetric=False)
     statistics = search.run()
-    words = {search.packing.word(s) for s in states}
+    words = {search.packing.key(s) for s in states}
     assert {w for level in search.levels for w in level.tolist()} == words
     assert (statistics.distinct, statistics.generated) == (len(states), steps)
 
@@ -98,7 +100,7 @@ def test_every_state_stands_for_its_renamings() -> None:
     states, _ = plainly(small)
     search = Search(small)
     search.run()
-    classes = {search.packing.canonical_word(s) for s in states}
+    classes = set(search.packing.canonical_keys(list(states)).tolist())
     assert {w for level in search.levels for w in level.tolist()} == classes
 
 
@@ -167,9 +169,35 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert verdicts["S1"] is Verdict.UNKNOWN
 
 
-def test_records_that_outgrow_their_share_of_a_word_are_said() -> None:
-    with pytest.raises(Stopped, match="64-bit word"):
-        Search(world("retry", workers=9, items=3, deliveries=4)).run()
+@pytest.mark.parametrize(("extra_bits", "words"), [(0, 1), (10, 2), (22, 3)])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_state_of_several_words_is_explored_as_exactly_as_one_of_one(
+    extra_bits: int, words: int, symmetric: bool
+) -> None:
+    small = world("retry", workers=2, items=2, deliveries=1)
+    one, more = Search(small, symmetric=symmetric), Search(small, symmetric=symmetric, extra_bits=extra_bits)
+    assert one.run().fired == more.run().fired
+    assert one.statistics.level_sizes == more.statistics.level_sizes
+    assert more.packing.words == words
+
+
+def test_a_search_begins_again_when_record_numbers_need_more_room() -> None:
+    small = world("retry", workers=2)
+    search = Search(small, extra_bits=-5)
+    assert search.run().level_sizes == Search(small).run().level_sizes
+    assert search.packing.worker_bits > Packing(2, 1, True, -5).worker_bits
+
+
+def test_a_trace_comes_out_of_states_of_several_words() -> None:
+    small = world("retry", workers=2)
+    watches = tuple(Watch(part, wanted=False) for p in PROMISES for part in p.parts)
+    lengths = []
+    for extra_bits in (0, 22):
+        search = Search(small, watches, extra_bits=extra_bits)
+        search.run()
+        lengths.append({bit: len(shortest(search, bit).steps) for bit in search.found})
+    assert lengths[0] == lengths[1]
+    assert lengths[0]
 
 
 def test_a_world_has_at_least_one_of_everything() -> None:
