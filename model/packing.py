@@ -7,7 +7,8 @@ words are numbered as they are met, and the two numbers make a new word. Nothing
 
 from __future__ import annotations
 
-from itertools import pairwise, permutations
+from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 from attrs import frozen
@@ -19,6 +20,7 @@ from peeklock.spec.evaluate import State
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 Columns = list[Words]
+Renamings = dict[tuple[int, ...], Ints]
 WORD = 64
 WORKER_BITS, ITEM_BITS = 11, 9
 """Room for the numbers of records at first; a search that needs more begins again with more."""
@@ -88,6 +90,7 @@ class Packing:
         # The last item stands highest: an order of items that sorts them falling is the smallest.
         self.item_places, self.worker_places = places[:items][::-1], places[items:]
         self.words = word + 1
+        self._folding = Lock()
         self._folds = [(Numbers(), Numbers()) for _ in range(self.words - 1)]
 
     @property
@@ -128,7 +131,13 @@ class Packing:
     def keys(self, columns: Columns) -> Words:
         """One key for each state, as it is."""
         key = columns[0]
-        for (high, low), column in zip(self._folds, columns[1:], strict=True):
+        if not self._folds:
+            return key
+        with self._folding:
+            return self._folded(key, columns[1:])
+
+    def _folded(self, key: Words, others: Columns) -> Words:
+        for (high, low), column in zip(self._folds, others, strict=True):
             key = high.of(key) << np.uint64(32) | low.of(column)
         return key
 
@@ -146,10 +155,13 @@ class Packing:
 
     def canonical_keys(self, states: list[State]) -> Words:
         """The keys that stand for states and for what they are when workers or items are renamed."""
-        return self.keys(self.canonical(self._of_states(states)))
+        columns = self._of_states(states)
+        return self.keys(self.canonical(columns, self.renamings()))
 
     def _of_states(self, states: list[State]) -> Columns:
-        workers = [np.array([self.workers.of(s[0][w]) for s in states], np.int64) for w in range(self.counts[0])]
+        workers = [
+            np.array([self.workers.of(s[0][w]) for s in states], np.int64) for w in range(self.counts[0])
+        ]
         items = [np.array([self.items.of(s[1][i]) for s in states], np.int64) for i in range(self.counts[1])]
         return self._packed(workers, items)
 
@@ -163,23 +175,26 @@ class Packing:
 
     # Symmetry
 
-    def canonical(self, columns: Columns) -> Columns:
+    def renamings(self) -> Renamings:
+        """For every other order of the items, and every worker's record so far, the record that it then becomes."""
+        if not self.symmetric:
+            return {}
+        return {p: self.workers.renaming(p) for p in self.workers.renamings}
+
+    def canonical(self, columns: Columns, renamings: Renamings) -> Columns:
         """For every state the smallest of its renamings; the states themselves when symmetry is off."""
         if not self.symmetric:
             return columns
         workers = [self.worker(columns, w) for w in range(self.counts[0])]
         items = [self.item(columns, i) for i in range(self.counts[1])]
         best = self._packed(_sorted(workers), items)
-        for p in permutations(range(self.counts[1])):
-            if p == tuple(range(self.counts[1])):
-                continue
+        for p, renaming in renamings.items():
             moved = [items[p.index(i)] for i in range(self.counts[1])]
             falling = np.ones(len(columns[0]), bool)
             for high, low in pairwise(moved[::-1]):
                 falling &= high <= low  # only an order that sorts the items can be the smallest
             rows = np.flatnonzero(falling)
             if len(rows):
-                renaming = self.workers.renaming(p)
                 renamed = _sorted([renaming[w[rows]] for w in workers])
                 _keep_smaller(best, rows, self._packed(renamed, [m[rows] for m in moved]))
         return best

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from peeklock.model.local import COLUMNS, grounded
-from peeklock.model.packing import Columns, Ints, Packing, TooManyRecords, Words
+from peeklock.model.packing import Columns, Ints, Packing, Renamings, TooManyRecords, Words
 from peeklock.model.tables import Rule, Table, Watch, rules_of
 from peeklock.model.visited import Visited
 from peeklock.model.world import World
@@ -20,6 +24,8 @@ from peeklock.spec.terms import Term, both
 
 CHUNK = 1 << 17
 """States expanded at once: enough to hide the cost of a call, few enough to stay in the cache."""
+
+THREADS = min(os.cpu_count() or 1, 4)
 
 Mask = NDArray[np.bool_]
 
@@ -109,6 +115,10 @@ class Placed:
     item: int
     applies: Callable[..., Mask | bool] | None = None
     findings: tuple[tuple[int, Callable[..., Mask | bool]], ...] = ()
+
+
+Move: TypeAlias = "tuple[Placed, Ints | None, Ints]"
+"""A table at its place, the states of a view in which it applies (None: all), and their pairs of records."""
 
 
 class Search:
@@ -206,8 +216,8 @@ class Search:
             statistics.distinct += len(frontier)
             statistics.level_sizes.append(len(frontier))
             fresh: list[Words] = []
-            for place in range(0, len(frontier), CHUNK):
-                fresh.append(self._expand(frontier[place : place + CHUNK]))
+            for place, found in self._expanded(frontier):
+                fresh.append(found)
                 statistics.seconds = time.monotonic() - begun
                 if report is not None:
                     report(statistics, len(frontier) - place)
@@ -228,15 +238,37 @@ class Search:
             self._finish()
             raise Stopped(reason, statistics)
 
-    def _expand(self, keys: Words) -> Words:
-        """The canonical successors of some states of the level in hand, without repetition."""
+    def _expanded(self, frontier: Words) -> Iterator[tuple[int, Words]]:
+        """For each chunk of a level its place and its canonical successors, without repetition.
+
+        What is looked up is looked up here, in order; the rest of the work is numpy's, and other threads do it.
+        """
+        if len(frontier) <= CHUNK:
+            yield 0, self._reached(*self._looked_up(frontier), self.packing.renamings())
+            return
+        waiting: deque[tuple[int, Future[Words]]] = deque()
+        with ThreadPoolExecutor(THREADS) as threads:
+            for place in range(0, len(frontier), CHUNK):
+                view, moves = self._looked_up(frontier[place : place + CHUNK])
+                waiting.append((place, threads.submit(self._reached, view, moves, self.packing.renamings())))
+                if len(waiting) > THREADS:
+                    yield waiting[0][0], waiting.popleft()[1].result()
+            while waiting:
+                yield waiting[0][0], waiting.popleft()[1].result()
+
+    def _reached(self, view: View, moves: list[Move], renamings: Renamings) -> Words:
+        found = [self._successors(placed, view, rows, pairs)[1] for placed, rows, pairs in moves]
+        return unique(self.packing.keys(self.packing.canonical(_joined(found), renamings)))
+
+    def _looked_up(self, keys: Words) -> tuple[View, list[Move]]:
+        """Some states of the level in hand judged, and for each table the pairs of records in them."""
         view = View(self.packing, keys)
         level = len(self.levels) - 1
         for bit, question in self.state_questions.items():
             if bit not in self.found and view.where(question).any():
                 self.found[bit] = level
         live = np.zeros(len(keys), bool)
-        found: list[Columns] = []
+        moves: list[Move] = []
         for placed in self.places:
             rows, pairs = self._pairs(placed, view)
             self.statistics.generated += placed.table.count(pairs)
@@ -244,7 +276,7 @@ class Search:
                 live |= placed.table.live(pairs)
             else:
                 live[rows] |= placed.table.live(pairs)
-            found.append(self._successors(placed, view, rows, pairs)[1])
+            moves.append((placed, rows, pairs))
             for bit, _, _ in placed.table.findings:
                 self.found.setdefault(bit, level)
             placed.table.findings.clear()
@@ -253,7 +285,7 @@ class Search:
                     self.found[bit] = level
         self._look_for_stuck(keys, live, level)
         self.packing.check()
-        return unique(self.packing.keys(self.packing.canonical(_joined(found))))
+        return view, moves
 
     def _pairs(self, placed: Placed, view: View) -> tuple[Ints | None, Ints]:
         workers, items = view.worker(placed.worker), view.item(placed.item)
@@ -262,9 +294,7 @@ class Search:
         rows = np.flatnonzero(view.where(placed.applies))
         return rows, placed.table.pairs(workers[rows], items[rows])
 
-    def _successors(
-        self, placed: Placed, view: View, rows: Ints | None, pairs: Ints
-    ) -> tuple[Ints, Columns]:
+    def _successors(self, placed: Placed, view: View, rows: Ints | None, pairs: Ints) -> tuple[Ints, Columns]:
         packing = self.packing
         origin, workers, items = placed.table.successors(pairs)
         origin = origin if rows is None else rows[origin]
@@ -287,7 +317,7 @@ class Search:
                 live = placed.table.live(pairs)
                 rows, pairs = np.flatnonzero(live) if rows is None else rows[live], pairs[live]
             origin, after = self._successors(placed, view, rows, pairs)
-            yield origin, self.packing.keys(self.packing.canonical(after))
+            yield origin, self.packing.keys(self.packing.canonical(after, self.packing.renamings()))
 
     def _look_for_stuck(self, keys: Words, live: Mask, level: int) -> None:
         if self.stuck is None and not live.all() and self.stuck_among(keys[~live]).any():
