@@ -1,0 +1,210 @@
+"""The worlds in which mutants are tried, and what the unchanged protocol does in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from peeklock.model.local import grounded
+from peeklock.model.mutate import ORIGINAL
+from peeklock.model.search import Search, View, column_question
+from peeklock.model.tables import Watch
+from peeklock.model.world import World
+from peeklock.spec.actions import Action, Label
+from peeklock.spec.faults import DISHONEST, FAULTS, FIFO, fault
+from peeklock.spec.policy import (
+    BEFORE,
+    HARDENED,
+    RETRY,
+    AfterCancellationAck,
+    AfterExhaustion,
+    AfterRefusal,
+    AfterRetryableRenewal,
+    AfterUncertain,
+    Policy,
+    rule,
+)
+from peeklock.spec.promises import Part, Possibility, Promise
+from peeklock.spec.protocol import POSSIBILITIES, PROMISES, Variant
+from peeklock.spec.terms import Term, arguments, both, either, equal
+
+WATCHES: dict[Watch, Promise | Possibility] = {
+    **{Watch(part, wanted=False): promise for promise in PROMISES for part in promise.parts},
+    **{Watch(p.part, wanted=True): p for p in POSSIBILITIES},
+}
+OWNERS = tuple(WATCHES.values())
+
+ALL = frozenset(f.name for f in FAULTS)
+
+
+_Key: TypeAlias = tuple[Part, Label, Term | None, Term | None, frozenset[tuple[int, int]]]
+
+
+@frozen(slots=False)
+class Remembering(Variant):
+    """A variant that works out what a part asks of an action once only: mutants share most of their actions."""
+
+    _known: dict[_Key, Term | None] = field(factory=dict, eq=False, repr=False)
+
+    def obligation(self, part: Part, action: Action) -> Term | None:
+        """What the part asks of a state in which the action is taken; its guards do not matter to that."""
+        effects = frozenset((e.target.serial, e.value.serial) for e in action.effects)
+        key = (part, action.label, action.worker, action.item, effects)
+        if key not in self._known:
+            self._known[key] = super().obligation(part, action)
+        return self._known[key]
+
+
+@frozen(slots=False, eq=False)
+class Arena:
+    """A world, and what the unchanged protocol was found to do in it."""
+
+    name: str
+    world: World
+    switch: Term | None = None
+    """Where given, the world differs from another by this setting, and is of use to sentences that ask for it."""
+
+    def concerns(self, changed: Iterable[Action]) -> bool:
+        """Can this world tell more of these actions than the others?"""
+        return self.switch is None or any(_speaks_of(g, self.switch) for a in changed for g in a.guards)
+
+    @cached_property
+    def search(self) -> Search:
+        """The unchanged protocol, explored."""
+        search = Search(self.world, tuple(WATCHES))
+        search.run()
+        return search
+
+    @cached_property
+    def broken(self) -> frozenset[str]:
+        """The promises that do not hold here anyhow."""
+        return frozenset(OWNERS[bit].id for bit in self.search.found if isinstance(OWNERS[bit], Promise))
+
+    @cached_property
+    def _view(self) -> View:
+        return View(self.search.packing, np.concatenate(self.search.levels))
+
+    @cached_property
+    def _own(self) -> dict[str, Action]:
+        return {a.name: a for a in self.world.actions}
+
+    def ready(self) -> None:
+        """Work out everything that is needed of the unchanged protocol."""
+        _ = self.broken, self._view, self._own
+
+    def mutated(self, actions: tuple[Action, ...]) -> World:
+        """This world under other actions."""
+        return evolve(self.world, actions_of_protocol=actions)
+
+    def differs(self, changed: tuple[Action, ...], gone: tuple[Action, ...]) -> bool:
+        """Does a changed action do anything else in a reachable state than it did, or one that is gone anything?
+
+        If not, then the mutant has the same reachable states and the same steps: every run of the one is a run of
+        the other, by induction on its length.
+        """
+        theirs = {a.name: a for a in self.mutated(changed).actions}
+        for name in dict.fromkeys((*theirs, *(a.name for a in (*changed, *gone)))):
+            mine = self._own.get(name)
+            if mine is None and name not in theirs:
+                continue
+            if any(self._somewhere(term, mine or theirs[name]) for term in _differences(mine, theirs.get(name))):
+                return True
+        return False
+
+    def _somewhere(self, term: Term, action: Action) -> bool:
+        world = self.world
+        for w in range(world.workers) if action.worker is not None else (None,):
+            for i in range(world.items) if action.item is not None else (None,):
+                if self._view.where(column_question(grounded(term, world.workers, world.items, w, i))).any():
+                    return True
+        return False
+
+
+def _speaks_of(term: Term, switch: Term) -> bool:
+    return term is switch or any(_speaks_of(a, switch) for a in arguments(term))
+
+
+def _differences(mine: Action | None, other: Action | None) -> Iterator[Term]:
+    """Where one can happen and the other cannot, or both can and do not write the same."""
+    for one in (mine, other):
+        if one is None and other is not mine:
+            there = mine or other
+            assert there is not None
+            yield both(*there.guards)
+    if mine is None or other is None:
+        return
+    a, b = both(*mine.guards), both(*other.guards)
+    yield either(a & ~b, b & ~a)
+    if mine.label != other.label:
+        yield a
+    written = {e.target: e.value for e in mine.effects}
+    rewritten = {e.target: e.value for e in other.effects}
+    yield a & either(
+        *(
+            ~equal(written.get(target, target), rewritten.get(target, target))
+            for target in dict.fromkeys((*written, *rewritten))
+        )
+    )
+
+
+def _arena(
+    name: str,
+    policy: Policy = RETRY,
+    faults: frozenset[str] = ALL,
+    workers: int = 2,
+    items: int = 1,
+    fifo: bool = False,
+    switch: Term | None = None,
+) -> Arena:
+    variant = Remembering(evolve(policy, max_attempts=2), faults, fifo)
+    return Arena(name, World(variant, workers, items), switch)
+
+
+def _arenas() -> Iterator[Arena]:
+    yield _arena("retry")
+    yield _arena("hardened", HARDENED)
+    # Under these, the promises that retry is stated to break do hold.
+    renewal_errors = {"renewal-retryable", "renewal-permanent"}
+    yield _arena("retry without renewal errors and lost responses", faults=ALL - renewal_errors - {"response-lost"})
+    unheard = {"ack-retryable", "ack-permanent", "expiry", "shutdown"}
+    yield _arena("retry, where poison is heard", faults=ALL - renewal_errors - unheard)
+    yield _arena("retry, two items", workers=1, items=2)
+    yield _arena("before", BEFORE, switch=rule.ack_attempts)
+    # A fault must be one that is switched on.
+    for name in (f.name for f in FAULTS):
+        yield _arena(f"retry without {name}", faults=ALL - {name}, switch=fault(name))
+    # Choices that no named policy makes.
+    for choice, value in (
+        ("abandon_ignores_attempt", True),
+        ("after_exhaustion", AfterExhaustion.LEAVE),
+        ("after_first_permanent", AfterRefusal.UNCERTAIN),
+        ("after_later_permanent", AfterRefusal.ABANDON),
+        ("after_uncertain", AfterUncertain.ABANDON),
+        ("after_retryable_renewal", AfterRetryableRenewal.ABANDON),
+        ("after_cancellation_ack", AfterCancellationAck.LEAVE),
+    ):
+        shown = str(value).lower() if isinstance(value, bool) else value.value
+        policy = evolve(RETRY, **{choice: value})
+        yield _arena(f"retry, {choice.replace('_', ' ')}: {shown}", policy, switch=getattr(rule, choice))
+    yield _arena("retry with dishonest answers", faults=ALL | {DISHONEST.name}, switch=fault(DISHONEST.name))
+    yield _arena("retry, oldest first", workers=1, items=2, fifo=True, switch=FIFO)
+
+
+ARENAS = tuple(_arenas())
+
+
+def changed_in(actions: tuple[Action, ...]) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    """The actions that are not as in the protocol, and those of the protocol that are gone."""
+    own = {a.name: a for a in ORIGINAL}
+    changed = tuple(a for a in actions if a.name not in own or _content(own[a.name]) != _content(a))
+    there = {a.name for a in actions}
+    return changed, tuple(a for a in ORIGINAL if a.name not in there)
+
+
+def _content(action: Action) -> tuple[object, ...]:
+    guards = frozenset(g.serial for g in action.guards)
+    return guards, frozenset((e.target.serial, e.value.serial) for e in action.effects), action.label
