@@ -295,10 +295,16 @@ def test_a_handler_whose_lock_is_lost_before_its_first_step_never_begins(
             clock.advance(25_000)
             return delivery
 
+    def plain(item: WorkItem) -> str:
+        scene.runs.append(clock.now_ms())
+        return "paid"
+
     scene = Scene(store, clock)
     scene.store = SlowFetch(store, {"renew": [RETRYABLE]})
+    worker = scene.worker()
+    worker.handlers = {"charge": plain}
 
-    assert scene.run() is Verdict.CANCELLED
+    assert worker.run_once(scene.store) is Verdict.CANCELLED
 
     assert scene.story[1:] == [
         "25000 A handler started",
