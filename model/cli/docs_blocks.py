@@ -1,7 +1,7 @@
 """The ways to make a generated block of the documentation. The current folder is the root of the checkout.
 
 ``run COMMAND``
-    a command and what it prints, ``peeklock …`` or ``python -m peeklock.…``, without the seconds that it took;
+    a command and what it prints, ``peeklock …`` or ``python -m peeklock.…``, without how long it took;
     it may end with ``| grep WORD``
 ``source FILE NAME``
     a function or a named value of the project, as it stands in its file
@@ -36,6 +36,8 @@ from peeklock.cli.reference import REFERENCE
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SECONDS = re.compile(r",? (in )?\d+(\.\d+)? s\b")
+_PROOFS = re.compile(r" +proofs: [\d,]+ questions")
+"""How many questions a proof takes varies a little: it depends on which lemmas the prover happens to use."""
 _LANGUAGE = {".toml": "toml", ".jsonl": "json", ".py": "python"}
 ROOMS = {"spec": "spec", "model": "model", "cli": "model/cli", "proofs": "proofs", "harness": "tests/harness"}
 """The rooms that the command needs, and where they are in a checkout."""
@@ -62,7 +64,11 @@ def fenced(text: str, language: str = "text") -> str:
 
 def _run(command: str) -> str:
     words, _ = _parsed(command)
-    if words[:1] == ["peeklock"]:
+    if words[:2] == ["peeklock", "trace"]:
+        # The states that explain a run are a set; the same order every time needs the same hashes every time.
+        command_line = [sys.executable, "-m", "peeklock.cli.main", *words[1:]]
+        code, output = _as_process(command_line, {**os.environ, "PYTHONHASHSEED": "0"})
+    elif words[:1] == ["peeklock"]:
         code, output = _in_process(words[1:])
     elif words[:2] == ["python", "-m"]:
         code, output = _as_process([sys.executable, *words[1:]], os.environ)
@@ -80,7 +86,7 @@ def _parsed(command: str) -> tuple[list[str], str]:
 def _session(command: str, code: int, output: str) -> str:
     _, searched = _parsed(command)
     lines = [_SECONDS.sub("", line.rstrip()) for line in _COLOUR.sub("", output).splitlines()]
-    lines = [line for line in lines if searched in line]
+    lines = [line for line in lines if searched in line and not _PROOFS.match(line)]
     ending = ["$ echo $?", str(code)] if code and not searched else []
     return "\n".join([f"$ {command}", *lines, *ending])
 
@@ -144,7 +150,9 @@ def _edit(rest: str) -> str:
     path, name, change = place.split(" ", 2)
     before, _, after = change.partition(" =>")
     old = _definition(path, name)
-    lines = (line.replace(before, after.strip()) if line.strip() == before else line for line in old.splitlines())
+    lines = (
+        line.replace(before, after.strip()) if line.strip() == before else line for line in old.splitlines()
+    )
     new = "\n".join(line for line in lines if line.strip())
     if before not in [line.strip() for line in old.splitlines()]:
         raise UsageError(f"{path}: {name} has no line {before!r}")
