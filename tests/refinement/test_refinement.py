@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import enum
+
 import pytest
+from attrs import fields
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from machine import machine
+from machine import IMPLEMENTED, machine
 from store_machine import store_machine
+
+from peeklock.spec.policy import POLICIES
 
 EXAMPLES = {False: 150, True: 30}
 """Runs on each kind of store; a file costs more than memory."""
@@ -34,3 +39,16 @@ def _settings(on_disk: bool) -> settings:
         database=None,
         suppress_health_check=[HealthCheck.too_slow],
     )
+
+
+@pytest.mark.parametrize("policy", ["before", "retry", "hardened"])
+def test_the_two_records_of_a_policy_say_the_same(policy: str) -> None:
+    """The implementation has its own record, written by hand; field by field it is the specification's."""
+    ours, theirs = POLICIES[policy], IMPLEMENTED[policy]
+    for field in fields(type(theirs)):
+        if field.name == "renewal_retry_ms":  # how often to try again is the implementation's own affair
+            continue
+        stated = getattr(ours, field.name)
+        assert getattr(theirs, field.name) == (stated.value if isinstance(stated, enum.Enum) else stated), (
+            field.name
+        )
