@@ -101,11 +101,8 @@ def _run_cell(path: str, policy: Policy) -> str:
 def _runs() -> str:
     paths = sorted(str(p) for p in Path(RUNS).glob("*.jsonl"))
     return table(
-        ("run", *(code(n) for n in POLICIES)),
-        (
-            (f"[{Path(p).name}](../{p})", *(_run_cell(p, policy) for policy in POLICIES.values()))
-            for p in paths
-        ),
+        ("run", code(BEFORE.name), code(RETRY.name)),
+        ((f"[{Path(p).name}](../{p})", _run_cell(p, BEFORE), _run_cell(p, RETRY)) for p in paths),
     )
 
 
