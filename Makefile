@@ -29,8 +29,10 @@ docs: $(READY)
 STAMP := $(VENV)/files-$(shell find spec model impl proofs tests/harness -name '*.py' | sort | cksum | cut -d' ' -f1)
 
 $(READY): requirements.txt pyproject.toml $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "setting up $(VENV) …" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . \
+		> $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
 	@touch $@
 
 $(STAMP):

@@ -20,7 +20,6 @@ from peeklock.spec.evaluate import State
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 Columns = list[Words]
-Renamings = dict[tuple[int, ...], Ints]
 WORD = 64
 WORKER_BITS, ITEM_BITS = 11, 9
 """Room for the numbers of records at first; a search that needs more begins again with more."""
@@ -28,6 +27,18 @@ WORKER_BITS, ITEM_BITS = 11, 9
 
 class TooManyRecords(Exception):
     """The records of a worker or an item no longer fit into their share of a word."""
+
+
+@frozen
+class Forms:
+    """How the records met so far stand for each other, as arrays by record number."""
+
+    renamings: dict[tuple[int, ...], Ints]
+    """For every other order of the items, what each worker's record then becomes; empty when symmetry is off."""
+    hands: Ints
+    """The item that a worker has in hand, counted from 1."""
+    left: Ints | None
+    """What is left of an item that no worker has in hand; None when nothing is cleared."""
 
 
 @frozen
@@ -77,8 +88,15 @@ class Numbers:
 class Packing:
     """Where each record number stands: items first, in the high bits, so that states sort by items."""
 
-    def __init__(self, workers: int, items: int, symmetric: bool, extra_bits: int = 0) -> None:
-        self.workers, self.items, self.symmetric = Workers(items), Items(), symmetric
+    def __init__(
+        self,
+        workers: int,
+        items: int,
+        symmetric: bool,
+        extra_bits: int = 0,
+        kept: frozenset[int] | None = None,
+    ) -> None:
+        self.workers, self.items, self.symmetric = Workers(items), Items(kept), symmetric
         self.counts = (workers, items)
         self.worker_bits, self.item_bits = WORKER_BITS + extra_bits, ITEM_BITS + extra_bits
         word, free, places = 0, WORD, []
@@ -156,7 +174,7 @@ class Packing:
     def canonical_keys(self, states: list[State]) -> Words:
         """The keys that stand for states and for what they are when workers or items are renamed."""
         columns = self._of_states(states)
-        return self.keys(self.canonical(columns, self.renamings()))
+        return self.keys(self.canonical(columns, self.forms()))
 
     def _of_states(self, states: list[State]) -> Columns:
         workers = [
@@ -175,20 +193,32 @@ class Packing:
 
     # Symmetry
 
-    def renamings(self) -> Renamings:
-        """For every other order of the items, and every worker's record so far, the record that it then becomes."""
-        if not self.symmetric:
-            return {}
-        return {p: self.workers.renaming(p) for p in self.workers.renamings}
+    def forms(self) -> Forms:
+        """How the records met so far stand for each other."""
+        orders = self.workers.renamings if self.symmetric else ()
+        return Forms(
+            {p: self.workers.renaming(p) for p in orders},
+            self.workers.hands(),
+            None if self.items.kept is None else self.items.left(),
+        )
 
-    def canonical(self, columns: Columns, renamings: Renamings) -> Columns:
-        """For every state the smallest of its renamings; the states themselves when symmetry is off."""
-        if not self.symmetric:
+    def canonical(self, columns: Columns, forms: Forms) -> Columns:
+        """For every state the one that stands for it: items that are over cleared, the smallest of its renamings."""
+        if not self.symmetric and forms.left is None:
             return columns
         workers = [self.worker(columns, w) for w in range(self.counts[0])]
         items = [self.item(columns, i) for i in range(self.counts[1])]
+        if forms.left is not None:
+            hands = [forms.hands[w] for w in workers]
+            for i, item in enumerate(items):
+                held = hands[0] == i + 1
+                for hand in hands[1:]:
+                    held |= hand == i + 1
+                items[i] = np.where(held, item, forms.left[item])
+        if not self.symmetric:
+            return self._packed(workers, items)
         best = self._packed(_sorted(workers), items)
-        for p, renaming in renamings.items():
+        for p, renaming in forms.renamings.items():
             moved = [items[p.index(i)] for i in range(self.counts[1])]
             falling = np.ones(len(columns[0]), bool)
             for high, low in pairwise(moved[::-1]):

@@ -7,10 +7,11 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
-from peeklock.spec.state import working_on
+from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record, encoded
+from peeklock.spec.state import Row, row, working_on
 
-_HAND = PLACE[working_on]
+_HAND, _ROW = PLACE[working_on], PLACE[row]
+_GONE = (encoded(Row.ACKED), encoded(Row.CANCELLED))
 
 
 class Numbering:
@@ -37,11 +38,42 @@ class Numbering:
         return len(self.records)
 
 
-class Items(Numbering):
-    """The records of items."""
+def is_gone(item: Record) -> bool:
+    """The item's row is deleted."""
+    return item[_ROW] in _GONE
 
-    def __init__(self) -> None:
+
+def has_in_hand(worker: Record, item: int) -> bool:
+    """The worker has this item in hand."""
+    return worker[_HAND] == item + 1
+
+
+class Items(Numbering):
+    """The records of items, with what is left of each when its row is gone and no worker has it in hand.
+
+    Nothing can happen to such an item any more, so only what is said of whole states still matters: the variables
+    at the places that are ``kept``. With ``kept`` None nothing is cleared.
+    """
+
+    def __init__(self, kept: frozenset[int] | None) -> None:
+        self.kept = kept
         super().__init__(INITIAL_ITEM)
+
+    def of(self, record: Record) -> int:
+        """The number of a record; meeting it also meets what is left of it."""
+        found = super().of(record)
+        if found == len(self.records) - 1:
+            super().of(self._left_of(record))
+        return found
+
+    def left(self) -> NDArray[np.int64]:
+        """For every record the number of what is left of it when no worker has the item in hand."""
+        return np.fromiter((self.number[self._left_of(r)] for r in self.records), np.int64, len(self.records))
+
+    def _left_of(self, record: Record) -> Record:
+        if self.kept is None or not is_gone(record):
+            return record
+        return tuple(v if k in self.kept else 0 for k, v in enumerate(record))
 
 
 class Workers(Numbering):
@@ -59,6 +91,10 @@ class Workers(Numbering):
             for renaming in self.renamings if record[_HAND] else ():
                 super().of(renamed(record, renaming))
         return found
+
+    def hands(self) -> NDArray[np.int64]:
+        """For every record the item in hand, counted from 1; 0 for none."""
+        return self.column(_HAND).astype(np.int64)
 
     def renaming(self, p: tuple[int, ...]) -> NDArray[np.int64]:
         """For every record its number when item k is called p[k]."""

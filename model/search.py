@@ -11,23 +11,21 @@ from typing import TypeAlias
 
 import numpy as np
 from attrs import define, field, frozen
-from numpy.typing import NDArray
 
-from peeklock.model.local import COLUMNS, grounded
-from peeklock.model.packing import Columns, Ints, Packing, Renamings, TooManyRecords, Words
+from peeklock.model.local import grounded
+from peeklock.model.packing import Columns, Forms, Ints, Packing, TooManyRecords, Words
 from peeklock.model.tables import Rule, Table, Watch, rules_of
+from peeklock.model.view import Mask, Question, View, column_question
 from peeklock.model.visited import Visited
 from peeklock.model.world import World
-from peeklock.spec.evaluate import PLACE, State
+from peeklock.spec.evaluate import ITEM_VARIABLES, PLACE, State
 from peeklock.spec.state import Row, issued, row
-from peeklock.spec.terms import Term, both
+from peeklock.spec.terms import Term, Variable, arguments, both
 
 CHUNK = 1 << 17
 """States expanded at once: enough to hide the cost of a call, few enough to stay in the cache."""
 
 THREADS = min(os.cpu_count() or 1, 4)
-
-Mask = NDArray[np.bool_]
 
 
 @define
@@ -46,6 +44,10 @@ class Statistics:
 
 
 INTERRUPTED = "an interrupt"
+
+
+class NotOver(Exception):
+    """Something can happen to an item that was taken to be over."""
 
 
 class Stopped(Exception):
@@ -68,44 +70,6 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-class View:
-    """Many states, seen as columns: one array for each variable of each worker and item."""
-
-    def __init__(self, packing: Packing, keys: Words) -> None:
-        self.keys = keys
-        self.columns = packing.columns(keys)
-        self._packing = packing
-        self._workers = [packing.worker(self.columns, w) for w in range(packing.counts[0])]
-        self._items = [packing.item(self.columns, i) for i in range(packing.counts[1])]
-
-    def worker(self, w: int) -> Ints:
-        """The record number of a worker in every state."""
-        return self._workers[w]
-
-    def item(self, i: int) -> Ints:
-        """The record number of an item in every state."""
-        return self._items[i]
-
-    def worker_column(self, w: int, place: int) -> NDArray[np.uint8]:
-        """A variable of a worker in every state."""
-        return self._packing.workers.column(place)[self._workers[w]]
-
-    def item_column(self, i: int, place: int) -> NDArray[np.uint8]:
-        """A variable of an item in every state."""
-        return self._packing.items.column(place)[self._items[i]]
-
-    def where(self, ask: Callable[..., Mask | bool]) -> Mask:
-        """The answer for every state to a question that ``column_question`` made."""
-        answer = ask(self.worker_column, self.item_column, np.maximum, np.where)
-        return np.broadcast_to(np.asarray(answer, bool), self.keys.shape)
-
-
-def column_question(term: Term) -> Callable[..., Mask | bool]:
-    """A grounded term as a question to ask of a view."""
-    question: Callable[..., Mask | bool] = eval(f"lambda W, I, maximum, where: {COLUMNS.of(term)}")
-    return question
-
-
 @define
 class Placed:
     """A table at its place in the state: which worker's and which item's records it reads, and where it applies."""
@@ -113,8 +77,8 @@ class Placed:
     table: Table
     worker: int
     item: int
-    applies: Callable[..., Mask | bool] | None = None
-    findings: tuple[tuple[int, Callable[..., Mask | bool]], ...] = ()
+    applies: Question | None = None
+    findings: tuple[tuple[int, Question], ...] = ()
 
 
 Move: TypeAlias = "tuple[Placed, Ints | None, Ints]"
@@ -125,10 +89,20 @@ class Search:
     """One exhaustive exploration of a world. ``levels`` keeps every distinct state by its distance from the start."""
 
     def __init__(
-        self, world: World, watches: tuple[Watch, ...] = (), symmetric: bool = True, extra_bits: int = 0
+        self,
+        world: World,
+        watches: tuple[Watch, ...] = (),
+        symmetric: bool = True,
+        clearing: bool = True,
+        extra_bits: int = 0,
     ) -> None:
-        """``extra_bits`` widens the room for each record's number beyond what a search begins with."""
-        self.world, self.watches, self.symmetric = world, watches, symmetric
+        """What a search leaves out, and never changes a verdict by.
+
+        ``symmetric``: states that differ by the names of workers or items only. ``clearing``: states that differ
+        only by what is remembered of an item that is gone and in no worker's hand. ``extra_bits`` widens the room
+        for each record's number beyond what a search begins with.
+        """
+        self.world, self.watches, self.symmetric, self.clearing = world, watches, symmetric, clearing
         self._begin(extra_bits)
 
     def _begin(self, extra_bits: int) -> None:
@@ -136,14 +110,15 @@ class Search:
         self._extra_bits = extra_bits
         # An order among items tells them apart, so they cannot be renamed.
         symmetric = self.symmetric and not world.variant.fifo
-        self.packing = Packing(world.workers, world.items, symmetric, extra_bits)
+        rules = rules_of(world, watches)
+        kept = frozenset(_places_read(self._wide_terms(rules))) if self.clearing else None
+        self.packing = Packing(world.workers, world.items, symmetric, extra_bits, kept)
         self.statistics = Statistics()
         self.levels: list[Words] = []
         self.found: dict[int, int] = {}
         """For each watch (its place in ``watches``) that found something, the level at which it first did."""
         self.stuck: int | None = None
         """The level of the first state, not settled, in which nothing can change without a further fault."""
-        rules = rules_of(world, watches)
         self.places = list(self._placed(rules))
         self.state_questions = {
             bit: self._question(w.part.state if w.wanted else ~w.part.state)
@@ -158,7 +133,18 @@ class Search:
             for i in range(world.items if rule.touches[1] else 1)
         ]
 
-    def _question(self, term: Term, w: int | None = None, i: int | None = None) -> Callable[..., Mask | bool]:
+    def _wide_terms(self, rules: list[Rule]) -> Iterator[Term]:
+        """What is said of whole states."""
+        for watch in self.watches:
+            if watch.part.state is not None:
+                yield watch.part.state
+        for rule in rules:
+            yield from rule.wide_guards
+            yield from (term for _, term in rule.wide_findings)
+            if rule.wide_quiet is not None:
+                yield rule.wide_quiet
+
+    def _question(self, term: Term, w: int | None = None, i: int | None = None) -> Question:
         return column_question(grounded(term, self.world.workers, self.world.items, w, i))
 
     def _placed(self, rules: list[Rule]) -> Iterator[Placed]:
@@ -200,6 +186,11 @@ class Search:
         except TooManyRecords:
             # It was begun with too little room for their numbers: begin again with more.
             self._begin(self._extra_bits + 2)
+            return self.run(limits, report, start)
+        except NotOver:
+            # A changed protocol, in which something can still happen to an item that is gone.
+            self.clearing = False
+            self._begin(self._extra_bits)
             return self.run(limits, report, start)
 
     def _run(
@@ -244,21 +235,21 @@ class Search:
         What is looked up is looked up here, in order; the rest of the work is numpy's, and other threads do it.
         """
         if len(frontier) <= CHUNK:
-            yield 0, self._reached(*self._looked_up(frontier), self.packing.renamings())
+            yield 0, self._reached(*self._looked_up(frontier), self.packing.forms())
             return
         waiting: deque[tuple[int, Future[Words]]] = deque()
         with ThreadPoolExecutor(THREADS) as threads:
             for place in range(0, len(frontier), CHUNK):
                 view, moves = self._looked_up(frontier[place : place + CHUNK])
-                waiting.append((place, threads.submit(self._reached, view, moves, self.packing.renamings())))
+                waiting.append((place, threads.submit(self._reached, view, moves, self.packing.forms())))
                 if len(waiting) > THREADS:
                     yield waiting[0][0], waiting.popleft()[1].result()
             while waiting:
                 yield waiting[0][0], waiting.popleft()[1].result()
 
-    def _reached(self, view: View, moves: list[Move], renamings: Renamings) -> Words:
+    def _reached(self, view: View, moves: list[Move], forms: Forms) -> Words:
         found = [self._successors(placed, view, rows, pairs)[1] for placed, rows, pairs in moves]
-        return unique(self.packing.keys(self.packing.canonical(_joined(found), renamings)))
+        return unique(self.packing.keys(self.packing.canonical(_joined(found), forms)))
 
     def _looked_up(self, keys: Words) -> tuple[View, list[Move]]:
         """Some states of the level in hand judged, and for each table the pairs of records in them."""
@@ -277,6 +268,8 @@ class Search:
             else:
                 live[rows] |= placed.table.live(pairs)
             moves.append((placed, rows, pairs))
+            if self.clearing and placed.table.touches_what_is_over:
+                raise NotOver
             for bit, _, _ in placed.table.findings:
                 self.found.setdefault(bit, level)
             placed.table.findings.clear()
@@ -317,7 +310,7 @@ class Search:
                 live = placed.table.live(pairs)
                 rows, pairs = np.flatnonzero(live) if rows is None else rows[live], pairs[live]
             origin, after = self._successors(placed, view, rows, pairs)
-            yield origin, self.packing.keys(self.packing.canonical(after, self.packing.renamings()))
+            yield origin, self.packing.keys(self.packing.canonical(after, self.packing.forms()))
 
     def _look_for_stuck(self, keys: Words, live: Mask, level: int) -> None:
         if self.stuck is None and not live.all() and self.stuck_among(keys[~live]).any():
@@ -354,6 +347,15 @@ class Search:
             len(self.packing.workers),
             len(self.packing.items),
         )
+
+
+def _places_read(terms: Iterable[Term]) -> Iterator[int]:
+    """The places of the items' variables that terms read."""
+    for term in terms:
+        variable = term.args[0] if term.op == "read" else None
+        if isinstance(variable, Variable) and variable in ITEM_VARIABLES:
+            yield PLACE[variable]
+        yield from _places_read(arguments(term))
 
 
 def _joined(parts: list[Columns]) -> Columns:

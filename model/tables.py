@@ -14,7 +14,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from peeklock.model.local import LOCAL, localized
-from peeklock.model.records import Items, Workers
+from peeklock.model.records import Items, Workers, has_in_hand, is_gone
 from peeklock.model.world import World
 from peeklock.spec.evaluate import Record, record_source
 from peeklock.spec.promises import Part
@@ -139,6 +139,8 @@ class Table:
         self._to_worker, self._to_item = Growing(), Growing()
         self.enabled_rules: list[tuple[int, ...]] = []
         self.met = np.zeros(0, np.int64)
+        self.touches_what_is_over = False
+        """Something can happen to an item that is gone and in no worker's hand: it must not be cleared."""
         self.findings: list[tuple[int, int, int]] = []
         """(bit, worker record, item record) of the pairs first met since this list was last emptied."""
 
@@ -169,11 +171,14 @@ class Table:
 
     def _work_out(self, s: int, u: int) -> None:
         out: list[Found] = []
-        self._step(self._workers.records[s], self._items.records[u], self.item, out)
+        worker, item = self._workers.records[s], self._items.records[u]
+        self._step(worker, item, self.item, out)
+        if out and self.uses[1] and is_gone(item) and not (self.uses[0] and has_in_hand(worker, self.item)):
+            self.touches_what_is_over = True
         targets: dict[tuple[int, int], None] = {}
         live, findings = False, 0
-        for _, worker, item, quiet, found in out:
-            target = (self._workers.of(worker), self._items.of(item))
+        for _, next_worker, next_item, quiet, found in out:
+            target = (self._workers.of(next_worker), self._items.of(next_item))
             findings |= found
             if target != (s, u):
                 targets[target] = None

@@ -15,8 +15,9 @@ from attrs import frozen
 
 from peeklock.model.local import grounded
 from peeklock.model.packing import Words
-from peeklock.model.search import CHUNK, Search, View, column_question, unique
+from peeklock.model.search import CHUNK, Search, unique
 from peeklock.model.tables import Watch
+from peeklock.model.view import View, column_question
 from peeklock.spec.actions import Action
 from peeklock.spec.evaluate import State, Stepper, predicate
 from peeklock.spec.narrative import faults_in

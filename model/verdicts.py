@@ -110,13 +110,14 @@ def check(
     promises: tuple[Promise, ...] = PROMISES,
     possibilities: tuple[Possibility, ...] = POSSIBILITIES,
     symmetric: bool = True,
+    clearing: bool = True,
     limits: Limits = NO_LIMITS,
     report: Report | None = None,
     with_causes: bool = True,
 ) -> Check:
     """Explore the world and judge every promise and possibility."""
     watches = _watches(promises, possibilities)
-    search = Search(world, tuple(watches), symmetric)
+    search = Search(world, tuple(watches), symmetric, clearing)
     stopped = ""
     try:
         search.run(limits, report)

@@ -43,6 +43,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--no-symmetry", action="store_true", help="explore states that differ by names only, too"
     )
+    parser.add_argument(
+        "--no-clearing", action="store_true", help="keep the history of items that are over"
+    )
     parser.add_argument("--json", action="store_true", help="for machines")
     add_world_options(parser)
     parser.set_defaults(run=run)
@@ -62,6 +65,7 @@ def run(options: argparse.Namespace) -> int:
                     promises,
                     POSSIBILITIES if options.promise is None else (),
                     symmetric=not options.no_symmetry,
+                    clearing=not options.no_clearing,
                     limits=limits,
                     report=progress.report,
                 )

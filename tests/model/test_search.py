@@ -11,10 +11,12 @@ from peeklock.model.tables import Watch
 from peeklock.model.traces import shortest
 from peeklock.model.verdicts import Verdict, check
 from peeklock.model.world import World, WorldError
+from peeklock.spec.actions import Action, Call
 from peeklock.spec.evaluate import State, Stepper, predicate
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.promises import always
-from peeklock.spec.protocol import POSSIBILITIES, PROMISES, Variant
+from peeklock.spec.protocol import POSSIBILITIES, PROMISES, I, Variant
+from peeklock.spec.state import Row, row
 from peeklock.spec.terms import FALSE, substitute
 
 SOME_FAULTS = frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
@@ -58,7 +60,7 @@ def plainly(small: World) -> tuple[set[State], int]:
 )
 def test_the_search_finds_exactly_the_states_and_steps_of_a_plain_evaluation(small: World) -> None:
     states, steps = plainly(small)
-    search = Search(small, symmetric=False)
+    search = Search(small, symmetric=False, clearing=False)
     statistics = search.run()
     words = {search.packing.key(s) for s in states}
     assert {w for level in search.levels for w in level.tolist()} == words
@@ -77,28 +79,52 @@ def test_three_small_worlds_have_the_size_they_had(
     shape: tuple[str, int, int, int], numbers: tuple[int, int, int]
 ) -> None:
     """Distinct states, steps and depth, without symmetry: they change only when the protocol does."""
-    statistics = Search(world(*shape), symmetric=False).run()
+    statistics = Search(world(*shape), symmetric=False, clearing=False).run()
     assert (statistics.distinct, statistics.generated, statistics.depth) == numbers
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("shape", [(2, 1, 4), (1, 2, 3)])
-def test_verdicts_are_the_same_without_symmetry(policy: str, shape: tuple[int, int, int]) -> None:
-    found = [check(world(policy, *shape), symmetric=s, with_causes=False) for s in (True, False)]
+@pytest.mark.parametrize(("symmetric", "clearing"), [(True, False), (False, True), (True, True)])
+def test_no_reduction_changes_a_verdict_or_the_length_of_a_trace(
+    policy: str, shape: tuple[int, int, int], symmetric: bool, clearing: bool
+) -> None:
+    found = [
+        check(world(policy, *shape), symmetric=s, clearing=c, with_causes=False)
+        for s, c in ((symmetric, clearing), (False, False))
+    ]
     rows = [
-        [(j.promise.id, j.verdict, [(b.part.text, b.level) for b in j.broken]) for j in c.promises]
+        [(j.promise.id, j.verdict, [(b.part.text, len(b.trace.steps)) for b in j.broken]) for j in c.promises]
         for c in found
     ]
     assert rows[0] == rows[1]
     assert [r.found for r in found[0].possibilities] == [r.found for r in found[1].possibilities]
+    assert found[0].never_fired == found[1].never_fired
     assert found[0].statistics.distinct < found[1].statistics.distinct
+
+
+def test_what_is_over_is_not_cleared_where_something_can_still_happen_to_it() -> None:
+    """A changed protocol in which a deleted row is fetched again: the search notices, and clears nothing."""
+    small = world("retry", workers=2, deliveries=2)
+
+    def revived(action: Action) -> Action:
+        if action.label.call is not Call.FETCH or not action.label.takes_effect:
+            return action
+        changed = {row[I] == Row.EXPIRED: row[I] == Row.ACKED}
+        return evolve(action, guards=tuple(substitute(g, changed) for g in action.guards))
+
+    changed = evolve(small, actions_of_protocol=tuple(map(revived, small.actions_of_protocol)))
+    search = Search(changed)
+    plain = Search(changed, clearing=False)
+    assert search.run().level_sizes == plain.run().level_sizes
+    assert not search.clearing
 
 
 def test_every_state_stands_for_its_renamings() -> None:
     """The canonical states are exactly one of each class of states that differ by names only."""
     small = world("retry", workers=2, items=2, deliveries=1, faults=SOME_FAULTS)
     states, _ = plainly(small)
-    search = Search(small)
+    search = Search(small, clearing=False)
     search.run()
     classes = set(search.packing.canonical_keys(list(states)).tolist())
     assert {w for level in search.levels for w in level.tolist()} == classes
