@@ -5,12 +5,15 @@ They are what notices a change of the protocol that S1 to S14 have no opinion on
 
 from __future__ import annotations
 
-from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Label, Metric
+from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Label, Metric, Worker
+from peeklock.spec.duties import phases_in_order, renewing_goes_on, trouble_is_remembered
+from peeklock.spec.faults import DISHONEST, FIFO, fault
 from peeklock.spec.life import allowed_by, is_in
 from peeklock.spec.policy import rule, settings_of
 from peeklock.spec.promises import Promise, Step, always, at, calling, counting, happening
-from peeklock.spec.settling import unchanged
+from peeklock.spec.settling import PRESENTING, unchanged, worker_steps
 from peeklock.spec.state import (
+    BELIEF,
     Phase,
     Result,
     Row,
@@ -25,10 +28,11 @@ from peeklock.spec.state import (
     token,
     working_on,
 )
-from peeklock.spec.store import fetchable
+from peeklock.spec.store import fetchable, in_queue, is_current, lock_is_valid
 from peeklock.spec.terms import (
     FALSE,
     ITEM,
+    TRUE,
     WORKER,
     Term,
     after,
@@ -40,6 +44,9 @@ from peeklock.spec.terms import (
     substitute,
 )
 
+OF_A_DELIVERY = tuple(v for v in BELIEF if v not in (draining, working_on))
+"""What a worker believes about the delivery in its hand, but for the item itself."""
+
 takes = calling(Call.FETCH, effect=True)
 delivers = calling(Call.FETCH, answers=(Answer.OK,))
 
@@ -48,6 +55,11 @@ C1 = Promise(
     "an item is handed out only when it is visible and not locked, and only to a worker that is free",
     (
         at("the row was visible, and unlocked or expired", takes, lambda s: fetchable(s.i)),
+        at(
+            "in a store that keeps an order, no older row could have been handed out",
+            takes,
+            lambda s: implies(FIFO, every(ITEM, lambda j: implies(j < s.i, ~fetchable(j)))),
+        ),
         at(
             "the row is locked now, under the token that was issued",
             takes,
@@ -71,6 +83,13 @@ C1 = Promise(
         always(
             "a worker has an item in hand exactly when it is not idle",
             every(WORKER, lambda w: (phase[w] == Phase.IDLE) == every(ITEM, lambda i: working_on[w] != i)),
+        ),
+        always(
+            "a worker that is idle remembers nothing of a delivery",
+            every(
+                WORKER,
+                lambda w: implies(phase[w] == Phase.IDLE, both(*(v[w] == v.initial for v in OF_A_DELIVERY))),
+            ),
         ),
     ),
     about=takes,
@@ -132,6 +151,28 @@ C3 = Promise(
     about=delivers,
 )
 
+failed = calling(Call.FETCH, *PRESENTING, answers=(Answer.RETRYABLE, Answer.PERMANENT))
+
+
+def _allowed(s: Step) -> Term:
+    call = is_current if s.label.call in ABANDONS else lock_is_valid
+    return call(s.i, token[s.w])
+
+
+def _has_a_reason(s: Step) -> Term:
+    retryable, spurious = {
+        Call.FETCH: ("fetch-lost", ""),
+        Call.RENEW: ("renewal-retryable", "renewal-permanent"),
+        **dict.fromkeys(ACKS, ("ack-retryable", "ack-permanent")),
+        **dict.fromkeys(ABANDONS, ("abandon-fails", "abandon-fails")),
+    }[s.label.call or Call.FETCH]
+    if s.label.answer is Answer.PERMANENT:
+        return fault(DISHONEST.name) if s.label.takes_effect else ~_allowed(s) | fault(spurious)
+    if s.label.takes_effect and s.label.call is not Call.FETCH:
+        return fault("response-lost") & (TRUE if s.label.call in ACKS else fault(retryable))
+    return fault(retryable)
+
+
 C4 = Promise(
     "C4",
     "an answer is honest: ok and permanent say what happened, and an error without effect changes nothing",
@@ -140,6 +181,12 @@ C4 = Promise(
             "a call that had no effect changed nothing",
             lambda label: label.call is not None and not label.takes_effect,
             lambda s: every(ITEM, unchanged),
+        ),
+        at("an error is a refusal with a reason, or a fault that is switched on", failed, _has_a_reason),
+        at(
+            "a call that took effect was one that the token allowed",
+            calling(*PRESENTING, effect=True),
+            lambda s: _allowed(s),
         ),
         at(
             "a call that answers permanent took no effect",
@@ -169,10 +216,37 @@ C4 = Promise(
     ),
 )
 
+
+def _goes_on(label: Label) -> bool:
+    return worker_steps(label) and label.call is not Call.RENEW and label.event is not Event.SHUTDOWN
+
+
 C5 = Promise(
     "C5",
-    "a worker that shuts down, or whose handler was told to stop, does not renew",
+    "a worker takes its steps in order, about the item in its hand, and renews its lock until it shuts down, "
+    "tells its handler to stop or gives the item up",
     (
+        at("the phases follow each other as the answers and the policy say", worker_steps, phases_in_order),
+        at(
+            "a step is about the item in hand",
+            worker_steps,
+            lambda s: TRUE if s.item is None else working_on[s.w] == s.i,
+        ),
+        at("what went wrong is remembered as what it was", worker_steps, trouble_is_remembered),
+        at(
+            "renewing ends by a renewal error, a shutdown or with the work, and does not begin again",
+            _goes_on,
+            renewing_goes_on,
+        ),
+        always(
+            "a handler has its lock renewed, but for a shutdown",
+            every(
+                WORKER,
+                lambda w: implies(
+                    (phase[w] == Phase.FETCHED) | (phase[w] == Phase.HANDLING), renewing[w] | draining[w]
+                ),
+            ),
+        ),
         always("no worker that drains keeps its lock", every(WORKER, lambda w: ~(draining[w] & renewing[w]))),
         always(
             "no worker keeps the lock of an item that it is giving up",
@@ -190,10 +264,45 @@ C5 = Promise(
 
 by_time = happening(Event.VISIBLE, Event.EXPIRES)
 
+_FAULTY = {Event.CRASH: "crash", Event.SHUTDOWN: "shutdown", Event.LOCK_OVER: "renewal-retryable"}
+
+
+def _is_switched_on(s: Step) -> Term:
+    assert s.label.event is not None
+    return fault(_FAULTY[s.label.event])
+
+
+def _keeps(w: Worker, i: Item) -> Term:
+    return both(working_on[w] == i, token[w] == current[i], renewing[w])
+
+
 C6 = Promise(
     "C6",
     "the store changes by calls and by time only; a crash or a shutdown leaves the row as it is",
     (
+        at(
+            "what goes wrong is a fault that is switched on",
+            lambda label: label.event in _FAULTY,
+            _is_switched_on,
+        ),
+        at(
+            "the orchestrator cancels what is in the queue, where it may",
+            calling(Call.CANCEL),
+            lambda s: fault("cancel") & in_queue(s.i),
+        ),
+        at(
+            "a lock that is renewed does not run out, unless something holds the renewals up",
+            happening(Event.EXPIRES),
+            lambda s: fault("expiry") | every(WORKER, lambda w: ~_keeps(w, s.i)),
+        ),
+        at(
+            "a shutdown begins once, and its grace ends when it has begun",
+            happening(Event.SHUTDOWN, Event.GRACE_ENDS),
+            lambda s: (
+                (draining[s.w] == (s.label.event is Event.GRACE_ENDS))
+                & (after(draining[s.w]) != draining[s.w])
+            ),
+        ),
         at(
             "what a worker does by itself changes nothing in the store",
             lambda label: label.event is not None and not by_time(label),
@@ -228,10 +337,25 @@ def _verdict_fits_the_truth(s: Step) -> Term:
     return substitute(truth, settings_of(s.policy))
 
 
+def _says_what_it_sent(s: Step) -> Term:
+    return result[s.w] == (Result.SUCCESS if s.label.counts is Metric.SUCCESS else Result.APPLICATION_ERROR)
+
+
+def _is_counted(s: Step) -> Term:
+    goes_on = either(after(phase[s.w]) == Phase.ACKING, after(phase[s.w]) == Phase.DECIDING)
+    return ~goes_on if s.label.counts is not None else goes_on
+
+
 C7 = Promise(
     "C7",
-    "a verdict of the worker is one that the truth allows",
+    "a verdict of the worker is one that the truth allows, and every ack sequence ends with one",
     (
+        at("a sequence that ends is counted, and no other", calling(Call.ACK), _is_counted),
+        at(
+            "what is counted is what was sent",
+            counting(Metric.SUCCESS, Metric.APPLICATION_ERROR),
+            _says_what_it_sent,
+        ),
         at(
             "success and application error are counted for a delivery that is acked",
             counting(Metric.SUCCESS, Metric.APPLICATION_ERROR),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Metric
+from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Label, Metric, Worker
 from peeklock.spec.history import PROMISED_ATTEMPTS
 from peeklock.spec.policy import AfterPermanentRenewal
 from peeklock.spec.promises import Promise, Step, always, any_step, at, calling, causes, counting, happening
@@ -10,6 +10,7 @@ from peeklock.spec.state import (
     STORE,
     Last,
     Phase,
+    Result,
     Row,
     Trouble,
     attempts,
@@ -31,7 +32,7 @@ from peeklock.spec.state import (
     working_on,
 )
 from peeklock.spec.store import in_queue, is_current, lock_is_valid
-from peeklock.spec.terms import FALSE, ITEM, WORKER, Term, after, both, either, every, implies
+from peeklock.spec.terms import FALSE, ITEM, TRUE, WORKER, Term, after, both, either, every, implies
 
 PRESENTING = (Call.RENEW, *ACKS, *ABANDONS)
 """The calls that present a token."""
@@ -51,7 +52,7 @@ S1 = Promise(
         at(
             "a token that has enqueued a completion enqueues no other",
             commits,
-            lambda s: completed_by[s.i] != token[s.w],
+            lambda s: (completed_by[s.i] != token[s.w]) & (after(completed_by[s.i]) == token[s.w]),
         ),
     ),
     about=commits,
@@ -78,6 +79,11 @@ S3 = Promise(
             "an ack that takes effect removes the row and enqueues its completion, both or neither",
             commits,
             _with_its_row,
+        ),
+        at(
+            "a cancellation ack that takes effect removes the row",
+            calling(Call.CANCELLATION_ACK, effect=True),
+            lambda s: in_queue(s.i) & (after(row[s.i]) == Row.ACKED),
         ),
         at(
             "nothing else enqueues a completion",
@@ -232,12 +238,46 @@ def _same_sequence(s: Step) -> Term:
     return implies(goes_on, same)
 
 
+def _is_in_order(w: Worker) -> Term:
+    goes_well = either(phase[w] == Phase.FETCHED, phase[w] == Phase.HANDLING, phase[w] == Phase.ACKING)
+    return implies(goes_well, trouble[w] == Trouble.NONE) & implies(
+        phase[w] == Phase.ACKING, result[w] != Result.NONE
+    )
+
+
+_REMEMBERED = {Answer.RETRYABLE: Last.RETRYABLE, Answer.PERMANENT: Last.PERMANENT}
+
+
+def worker_steps(label: Label) -> bool:
+    """The steps that a worker takes with an item in its hand."""
+    return label.call in PRESENTING or (
+        label.event is not None and label.event not in (Event.VISIBLE, Event.EXPIRES)
+    )
+
+
+def _attempts(s: Step) -> Term:
+    over = after(phase[s.w]) == Phase.IDLE
+    if s.label.call is not Call.ACK:
+        return over | ((after(attempts[s.w]) == attempts[s.w]) & (after(last[s.w]) == last[s.w]))
+    if s.label.answer is None or s.label.answer is Answer.OK:
+        return over
+    again = TRUE if s.label.answer is Answer.RETRYABLE else after(phase[s.w]) != Phase.ACKING
+    counted = (after(attempts[s.w]) == attempts[s.w] + 1) & (after(last[s.w]) == _REMEMBERED[s.label.answer])
+    return over | (again & counted)
+
+
 S9 = Promise(
     "S9",
     "at most five attempts, one token, one completion; a cancellation ack has one attempt",
     (
         at("no sixth attempt begins", calling(Call.ACK), lambda s: attempts[s.w] < PROMISED_ATTEMPTS),
         at("every attempt has the same token and completion", calling(Call.ACK), _same_sequence),
+        always("what is sent is a completion, and nothing went wrong before it", every(WORKER, _is_in_order)),
+        at(
+            "every attempt is counted, once, with its answer; another one follows a retryable error only",
+            worker_steps,
+            _attempts,
+        ),
         at(
             "a cancellation ack is not repeated",
             calling(Call.CANCELLATION_ACK),
@@ -323,7 +363,9 @@ S13 = Promise(
         at(
             "no completion was enqueued under that token",
             counting(Metric.INFRASTRUCTURE_ERROR),
-            lambda s: after(completed_by[s.i]) != token[s.w],
+            lambda s: (
+                (after(completed_by[s.i]) != token[s.w]) & (after(said_error[s.w]) | (after(token[s.w]) == 0))
+            ),
         ),
         at("no completion is enqueued under it afterwards", commits, lambda s: ~said_error[s.w]),
     ),
@@ -337,7 +379,13 @@ _UNHEARD = causes("ack-retryable", "ack-permanent", "expiry", "shutdown")
 S14 = Promise(
     "S14",
     "poison is counted at most once per item",
-    (at("the item was not counted as poison before", poison, lambda s: ~poisoned[s.i]),),
+    (
+        at(
+            "the item was not counted as poison before",
+            poison,
+            lambda s: ~poisoned[s.i] & after(poisoned[s.i]),
+        ),
+    ),
     about=poison,
     broken_by={"before": _UNHEARD, "retry": _UNHEARD},
 )
