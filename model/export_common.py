@@ -109,9 +109,10 @@ def about(world: World) -> list[str]:
     """What was exported, in lines."""
     policy, faults = world.variant.policy, world.variant.faults
     on = [f.name for f in KNOWN_FAULTS if f.name in faults]
+    name = re.sub(r"[^\w.-]+", " ", policy.name)  # a file's own words must not end a comment
     return [
         "How a worker settles the items that it took from a store under a lock, when calls to the store can fail.",
-        f"Policy {policy.name}; {world}.",
+        f"Policy {name}; {world}.",
         f"Fault classes that are on: {', '.join(on) or 'none'}.",
     ]
 
@@ -132,7 +133,7 @@ def write_whole(texts: Mapping[Path, str]) -> None:
             beside[target] = Path(name)
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-                os.fchmod(file.fileno(), 0o644)
+                os.fchmod(file.fileno(), _mode(target))
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         for target, temporary in beside.items():
@@ -140,3 +141,12 @@ def write_whole(texts: Mapping[Path, str]) -> None:
     finally:
         for temporary in beside.values():
             temporary.unlink(missing_ok=True)
+
+
+def _mode(target: Path) -> int:
+    """The permissions that a file has, or would have if it were opened for writing."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

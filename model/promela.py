@@ -22,25 +22,30 @@ from peeklock.spec.state import BELIEF, HISTORY, STORE
 from peeklock.spec.terms import BOOL, Sort, Term, Variable, arguments
 
 HOW = """\
-Count the states and steps, no promise checked:
+Count the states and the steps, no promise checked:
 
-    spin -a -o2 -DNONE FILE && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -m1000000
+    spin -a -o2 -DNONE FILE && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -m100000
 
-Check every promise, or only some, and stop at the first that is broken (spin -t then replays it, with -DNONE or
--DONLY -DS12 as before):
+Check every promise, and say each that is broken (S12_1 is the first part of S12):
 
-    spin -a -o2 FILE              && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -m1000000
-    spin -a -o2 -DONLY -DS12 FILE && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -m1000000
+    spin -a -o2 FILE && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c && ./pan -m100000 -c0
 
-Do not stop: ./pan -m1000000 -c0 says every promise that is broken (S12_1 is the first part of S12). With
--DPOSSIBILITIES, what must be able to happen (R1, R2, ...) is denied, and must be found broken. -DBFS for gcc finds a
-shortest run; -DCOLLAPSE saves memory and takes time.
+Check one promise (-DONLY -DS12 -DS13: two), and tell a shortest run that breaks it:
 
-Why these options: -o2, or Spin drops what is written and never read, which the history is when its promises are off,
-and stores fewer states; -DNOREDUCE, so that no step is left out as unimportant; -DSAFETY, as nothing here needs
-cycles; -m is the depth of the search and must be great enough: heed "max search depth too small". Then "states,
-stored" are the distinct states of `peeklock check` without symmetry, and "transitions" its steps and one for each
-state where promises are checked, plus 1: Spin counts the initial state.
+    spin -a -o2 -DONLY -DS12 -DBFS FILE && gcc -O2 -DSAFETY -DNOREDUCE -DBFS -o pan pan.c && ./pan
+    spin -t -DONLY -DS12 -DBFS FILE
+
+-DPOSSIBILITIES for spin also denies what must be able to happen (R1, R2, ...; of one that says what can follow, only
+the first half): each has to be found broken.
+
+Why these options. -o2: or Spin drops what is written and never read, as the history is where no promise reads it, and
+stores fewer states. -DNOREDUCE: no step is left out as unimportant. -DSAFETY: nothing here needs cycles. -m: how deep
+the search may go; it is not complete if Spin says "max search depth too small". -DCOLLAPSE for gcc saves memory and
+takes time.
+
+Then "states, stored" are the distinct states of `peeklock check --no-symmetry --no-clearing`, and "transitions" its
+steps plus 1 for the initial state, and, where promises are checked, plus 1 for each state: one option changes nothing
+and looks.
 """
 
 
@@ -155,16 +160,24 @@ def _variables(world: World) -> Iterator[str]:
 
 def _switches(demands: tuple[Demand, ...]) -> Iterator[str]:
     """A macro for each part, empty when it is not checked. The name comes first in what Spin says is violated."""
-    if demands:
-        yield "/* The promises. The name is a constant 0: it makes Spin say which one is broken. */"
+    if not demands:
+        return
+    yield "/* The promises. A name is a constant 0 that Spin shows in what it says; with -DBFS there can be none. */"
+    yield "#ifdef BFS"
+    yield "#define NAME(name)"
+    yield "#define PART(name, kept) assert(kept)"
+    yield "#else"
+    yield "#define NAME(name) hidden byte name;"
+    yield "#define PART(name, kept) assert(name || (kept))"
+    yield "#endif"
     for owner in dict.fromkeys(d.owner for d in demands):
         parts = [d for d in demands if d.owner == owner]
         yield ""
         when = "defined(POSSIBILITIES)" if parts[0].sought else "!defined(ONLY)"
         yield f"#if !defined(NONE) && ({when} || defined({owner}))"
         for d in parts:
-            yield f"hidden byte {d.name};  /* {d.text} */"
-            yield f"#define {d.name}(kept) assert({d.name} || (kept))"
+            yield f"NAME({d.name})  /* {d.text} */"
+            yield f"#define {d.name}(kept) PART({d.name}, kept)"
         yield "#else"
         for d in parts:
             yield f"#define {d.name}(kept) skip"
@@ -189,9 +202,16 @@ def _step(world: World, action: Action, demands: tuple[Demand, ...]) -> Iterator
             yield f"\t\t{d.name}({_asserted(world, term)});"
     for effect in in_order(action.effects):
         yield f"\t\t{_SOURCE.of(effect.target)} = {_asserted(world, effect.value)};"
-    yield "\t\tskip"
+    yield f"\t\t{_printed(action)}"
     yield "\t}"
     yield "}"
+
+
+def _printed(action: Action) -> str:
+    """What ``spin -t`` says of the step when it replays a run."""
+    holes = "".join(f", {p.sort.name.lower()} %d" for p in action.params)
+    names = "".join(f", {p}" for p in action.params)
+    return f'printf("{action.label}: {"; ".join(action.pieces)}{holes}\\n"{names})'.replace("_", " ")
 
 
 def _states(world: World, demands: tuple[Demand, ...]) -> Iterator[str]:

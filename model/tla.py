@@ -27,8 +27,8 @@ Check it with TLC:    java -jar tla2tools.jar -config {MODULE}.cfg {MODULE}.tla
 Every promise is an invariant; S12_1 is the first part of S12. Where a promise speaks of steps, the invariant says:
 wherever such a step can be taken, the state is one in which it keeps the promise. An action property would not see
 the steps that change nothing. Never_R1 denies that something can happen that must be able to: TLC has to find it
-violated. TLC's distinct states are those of `peeklock check` without symmetry (SYMMETRY in the configuration is
-optional), and it generates one state for each step, and the initial one.
+violated. TLC's distinct states are those of `peeklock check --no-symmetry --no-clearing` (SYMMETRY in the
+configuration is optional), and it generates one state for each step, and the initial one.
 """
 
 _SETS = {"Worker": "Workers", "Item": "Items"}

@@ -13,7 +13,8 @@ from peeklock.model.export_common import write_whole
 from peeklock.model.promela import promela
 from peeklock.model.tla import MODULE, configuration, tla
 from peeklock.model.world import World
-from peeklock.spec.promises import Promise
+from peeklock.spec.promises import Possibility, Promise
+from peeklock.spec.protocol import POSSIBILITIES
 
 LANGUAGES = ("promela", "tla")
 
@@ -49,12 +50,13 @@ def run(options: argparse.Namespace) -> int:
     if options.limit_seconds is not None or options.limit_mib is not None:
         raise UsageError("an export does not search, so it has no --limit-seconds and no --limit-mib")
     promises = promises_of(options.promise)
+    possibilities = POSSIBILITIES if options.promise is None else ()
     (policy,) = policies_of([options.policy])
     world = world_of(options, policy)
     if options.language == "promela" and options.output is None:
-        print(promela(world, promises), end="")
+        print(promela(world, promises, possibilities), end="")
         return 0
-    texts = _texts(options, world, promises)
+    texts = _texts(options, world, promises, possibilities)
     try:
         write_whole(texts)
     except OSError as error:
@@ -64,11 +66,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _texts(options: argparse.Namespace, world: World, promises: tuple[Promise, ...]) -> Mapping[Path, str]:
+def _texts(
+    options: argparse.Namespace,
+    world: World,
+    promises: tuple[Promise, ...],
+    possibilities: tuple[Possibility, ...],
+) -> Mapping[Path, str]:
+    """What is to be written, by where."""
     if options.language == "promela":
-        return {options.output: promela(world, promises)}
+        return {options.output: promela(world, promises, possibilities)}
     folder = options.output or Path()
     return {
-        folder / f"{MODULE}.tla": tla(world, promises),
-        folder / f"{MODULE}.cfg": configuration(world, promises),
+        folder / f"{MODULE}.tla": tla(world, promises, possibilities),
+        folder / f"{MODULE}.cfg": configuration(world, promises, possibilities),
     }

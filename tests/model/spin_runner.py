@@ -41,6 +41,8 @@ class SpinRun:
     errors: int
     violated: frozenset[str]
     """The names of the assertions that were violated: S12_1, R3."""
+    first_violation: int | None
+    """After how many steps the first was found; the fewest when the search is breadth first."""
     depth: int
     mebibytes: float
     spin_seconds: float
@@ -77,11 +79,13 @@ def run_spin(
     for bad in ("max search depth too small", "out of memory", "Search not completed"):
         if bad in said:
             raise SpinFailed(f"the run is not complete: {bad}")
+    first = re.search(r"assertion violated .* \(at depth (\d+)\)", said)
     return SpinRun(
         stored=int(float(_number(r"([\d.e+]+) states, stored", said))),
         transitions=int(float(_number(r"([\d.e+]+) transitions", said))),
         errors=int(float(_number(r"errors: (\d+)", said))),
         violated=frozenset(re.findall(r"assertion violated \((\w+)\|\|", said)),
+        first_violation=int(first.group(1)) if first else None,
         depth=int(float(_number(r"depth reached (\d+)", said))),
         mebibytes=float(_number(r"([\d.]+)\s+total actual memory usage", said)),
         spin_seconds=spin_seconds,

@@ -19,6 +19,7 @@ from peeklock.model.promela import promela
 from peeklock.model.search import Search
 from peeklock.model.tables import Watch
 from peeklock.model.tla import configuration, tla
+from peeklock.model.verdicts import check
 from peeklock.model.world import World
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.protocol import POSSIBILITIES, PROMISES, I, Variant
@@ -37,12 +38,16 @@ def world(policy: str, workers: int, items: int, deliveries: int, **changes: obj
 
 @cache
 def found_by_search(world: World) -> tuple[int, int, frozenset[str]]:
-    """Distinct states, steps, and the parts that are broken and possibilities that are found, without symmetry."""
-    search = Search(world, tuple(Watch(d.part, wanted=d.sought) for d in DEMANDS), symmetric=False)
+    """Distinct states, steps, and the parts that are broken and possibilities that are found, nothing left out."""
+    search = Search(
+        world, tuple(Watch(d.part, wanted=d.sought) for d in DEMANDS), symmetric=False, clearing=False
+    )
     statistics = search.run()
     return statistics.distinct, statistics.generated, frozenset(DEMANDS[bit].name for bit in search.found)
 
 
+UNCOUNTED = evolve(POLICIES["hardened"], name="/*\n*) (*", max_attempts=2, abandon_ignores_attempt=True)
+"""Under a name that must not end a comment."""
 SMALL = {
     "before": world("before", 2, 1, 4),
     "retry": world("retry", 2, 1, 4),
@@ -53,6 +58,7 @@ SMALL = {
     "some faults": world(
         "before", 2, 2, 1, faults=frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
     ),
+    "given back uncounted": world("hardened", 1, 1, 3, policy=UNCOUNTED),
     "a store that lies": world("retry", 3, 1, 2, faults=frozenset({"dishonest-permanent", "ack-permanent"})),
 }
 
@@ -88,9 +94,18 @@ def test_spin_can_check_one_promise_of_the_file() -> None:
         assert spin.violated == violated
 
 
+@pytest.mark.parametrize("promise", ["S12", "S13", "S14"])
+def test_a_shortest_run_of_spin_is_as_long_as_that_of_the_search(promise: str) -> None:
+    """Breadth first: an assertion about a step is violated in the state before it."""
+    result = check(SMALL["retry"], tuple(p for p in PROMISES if p.id == promise), (), with_causes=False)
+    first = ("-DONLY", f"-D{promise}", "-DBFS")
+    spin = run_spin(SMALL["retry"], spin=first, gcc=(*QUICKLY, "-DBFS"), pan=())
+    assert spin.first_violation == result.promises[0].broken[0].level
+
+
 def test_a_file_can_be_of_some_promises_only() -> None:
     text = promela(SMALL["retry"], tuple(p for p in PROMISES if p.id in ("S12", "C3")), ())
-    assert set(re.findall(r"hidden byte (\w+);", text)) == {"S12_1", "C3_1", "C3_2", "C3_3"}
+    assert set(re.findall(r"^NAME\((\w+)\)", text, re.M)) == {"S12_1", "C3_1", "C3_2", "C3_3"}
 
 
 def test_spin_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +152,7 @@ FEW = {
         "retry", 2, 1, 1, faults=frozenset({"ack-retryable", "response-lost", "renewal-retryable"})
     ),
     "hardened": world("hardened", 1, 1, 3),
+    "given back uncounted": world("hardened", 1, 1, 2, policy=UNCOUNTED),
     "in order": world("retry", 1, 2, 1, fifo=True, faults=frozenset({"expiry"})),
 }
 
@@ -221,7 +237,8 @@ def test_tla_is_a_module_and_its_configuration(tmp_path: Path, monkeypatch: pyte
 
 def test_an_export_of_one_promise(tmp_path: Path) -> None:
     assert run(["export", "tla", *WORLD, "--promise", "S12", "-o", str(tmp_path)]) == 0
-    assert Configuration((tmp_path / "Peeklock.cfg").read_text()).invariants == ["TypeOK", "S12_1"]
+    settings = Configuration((tmp_path / "Peeklock.cfg").read_text())
+    assert (settings.invariants, settings.denied) == (["TypeOK", "S12_1"], [])
 
 
 def test_two_exports_of_the_same_world_are_the_same_text() -> None:
@@ -278,6 +295,16 @@ def test_a_disk_that_is_full_leaves_the_old_file(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="No space"):
         write_whole({tmp_path / "a": "new"})
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"a": "old"}
+
+
+def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
+    old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
+    old.write_text("old")
+    old.chmod(0o600)
+    plain.write_text("")
+    write_whole({old: "more", new: "text"})
+    assert old.stat().st_mode & 0o777 == 0o600
+    assert new.stat().st_mode == plain.stat().st_mode
 
 
 def test_a_link_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
