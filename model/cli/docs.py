@@ -19,7 +19,7 @@ from typing import Any
 
 from attrs import frozen
 
-from peeklock.cli.docs_blocks import made
+from peeklock.cli.docs_blocks import Blocks
 from peeklock.cli.errors import UsageError
 
 _MARKER = re.compile(r"<!-- (generated: (?P<what>[^\n]*?)|/generated) -->")
@@ -37,7 +37,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--check", action="store_true", help="only say which blocks are stale")
     parser.add_argument("--json", action="store_true", help="for machines")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, commands=commands)
 
 
 @frozen
@@ -54,8 +54,9 @@ class Page:
 def run(options: argparse.Namespace) -> int:
     """Write or check the blocks. 0 when they were written or are fresh, 1 when a check finds a stale one."""
     root = checkout(Path.cwd())
+    make = _announced(Blocks(options.commands).make)
     with contextlib.chdir(root):
-        found = [renewed(p, Path(p).read_text(encoding="utf-8"), _announced(made)) for p in pages(root)]
+        found = [renewed(p, Path(p).read_text(encoding="utf-8"), make) for p in pages(root)]
     if not options.check:
         for page in found:
             if page.stale:

@@ -15,6 +15,7 @@ anything else
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import difflib
@@ -27,12 +28,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.findings import FINDINGS
-from peeklock.cli.reference import REFERENCE
+from peeklock.cli.reference import REFERENCE, code, table
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SECONDS = re.compile(r",? (in )?\d+(\.\d+)? s\b")
@@ -43,38 +43,9 @@ ROOMS = {"spec": "spec", "model": "model", "cli": "model/cli", "proofs": "proofs
 """The rooms that the command needs, and where they are in a checkout."""
 
 
-@cache
-def made(what: str) -> str:
-    """The text of a block."""
-    kind, _, rest = what.partition(" ")
-    if kind in _WAYS:
-        return _WAYS[kind](rest)
-    tables = {**REFERENCE, **FINDINGS}
-    if what not in tables:
-        raise UsageError(
-            f"unknown block {what!r}; allowed: {', '.join([*(f'{w} …' for w in _WAYS), *tables])}"
-        )
-    return tables[what]()
-
-
 def fenced(text: str, language: str = "text") -> str:
     """The text as a block of code."""
     return f"```{language}\n{text.rstrip()}\n```"
-
-
-def _run(command: str) -> str:
-    words, _ = _parsed(command)
-    if words[:2] == ["peeklock", "trace"]:
-        # The states that explain a run are a set; the same order every time needs the same hashes every time.
-        command_line = [sys.executable, "-m", "peeklock.cli.main", *words[1:]]
-        code, output = _as_process(command_line, {**os.environ, "PYTHONHASHSEED": "0"})
-    elif words[:1] == ["peeklock"]:
-        code, output = _in_process(words[1:])
-    elif words[:2] == ["python", "-m"]:
-        code, output = _as_process([sys.executable, *words[1:]], os.environ)
-    else:
-        raise UsageError(f"{command!r} is neither peeklock … nor python -m …")
-    return fenced(_session(command, code, output), "console")
 
 
 def _parsed(command: str) -> tuple[list[str], str]:
@@ -83,21 +54,12 @@ def _parsed(command: str) -> tuple[list[str], str]:
     return shlex.split(alone), searched
 
 
-def _session(command: str, code: int, output: str) -> str:
+def _session(command: str, exit_code: int, output: str) -> str:
     _, searched = _parsed(command)
     lines = [_SECONDS.sub("", line.rstrip()) for line in _COLOUR.sub("", output).splitlines()]
     lines = [line for line in lines if searched in line and not _PROOFS.match(line)]
-    ending = ["$ echo $?", str(code)] if code and not searched else []
+    ending = ["$ echo $?", str(exit_code)] if exit_code and not searched else []
     return "\n".join([f"$ {command}", *lines, *ending])
-
-
-def _in_process(arguments: list[str]) -> tuple[int, str]:
-    from peeklock.cli import main  # it imports this module
-
-    output, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-        code = main.run(arguments)
-    return code, output.getvalue() + errors.getvalue()
 
 
 def _as_process(command: list[str], environment: os._Environ[str] | dict[str, str]) -> tuple[int, str]:
@@ -110,6 +72,8 @@ def _as_process(command: list[str], environment: os._Environ[str] | dict[str, st
         encoding="utf-8",
         check=False,
     )
+    if done.returncode not in (0, 1) or "Traceback (most recent call last)" in done.stdout:
+        raise UsageError(f"exit code {done.returncode}: {(done.stdout.splitlines() or ['no output'])[-1]}")
     return done.returncode, done.stdout
 
 
@@ -166,8 +130,60 @@ def _edit(rest: str) -> str:
         changed.write_text(_read(path).replace(old, new), encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": folder}
         module = [sys.executable, "-m", "peeklock.cli.main"]
-        code, output = _as_process([*module, *_parsed(command)[0][1:]], environment)
-    return "\n\n".join([fenced("\n".join(diff), "diff"), fenced(_session(command, code, output), "console")])
+        exit_code, output = _as_process([*module, *_parsed(command)[0][1:]], environment)
+    return "\n\n".join(
+        [fenced("\n".join(diff), "diff"), fenced(_session(command, exit_code, output), "console")]
+    )
 
 
-_WAYS: dict[str, Callable[[str], str]] = {"run": _run, "source": _source, "file": _file, "edit": _edit}
+class Blocks:
+    """Makes blocks, each once. ``commands`` is what the command line has parsed its command with."""
+
+    def __init__(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+        self._commands = commands
+        self._ways: dict[str, Callable[[str], str]] = {
+            "run": self._run,
+            "source": _source,
+            "file": _file,
+            "edit": _edit,
+        }
+        self._made: dict[str, str] = {}
+
+    def make(self, what: str) -> str:
+        """The text of a block."""
+        if what not in self._made:
+            kind, _, rest = what.partition(" ")
+            self._made[what] = self._ways[kind](rest) if kind in self._ways else self._table(what)
+        return self._made[what]
+
+    def _table(self, what: str) -> str:
+        tables = {"commands": self._list_of_commands, **REFERENCE, **FINDINGS}
+        if what not in tables:
+            allowed = [*(f"{w} …" for w in self._ways), *tables]
+            raise UsageError(f"unknown block {what!r}; allowed: {', '.join(allowed)}")
+        return tables[what]()
+
+    def _list_of_commands(self) -> str:
+        listed = self._commands._choices_actions
+        return table(("command", "does"), ((code(f"peeklock {c.dest}"), str(c.help)) for c in listed))
+
+    def _run(self, command: str) -> str:
+        words, _ = _parsed(command)
+        if words[:2] == ["peeklock", "trace"]:
+            # The states that explain a run are a set: the same order every time needs the same hashes every time.
+            line = [sys.executable, "-m", "peeklock.cli.main", *words[1:]]
+            exit_code, output = _as_process(line, {**os.environ, "PYTHONHASHSEED": "0"})
+        elif words[:1] == ["peeklock"] and words[1] in self._commands.choices:
+            exit_code, output = self._in_process(*words[1:])
+        elif words[:2] == ["python", "-m"]:
+            exit_code, output = _as_process([sys.executable, *words[1:]], os.environ)
+        else:
+            raise UsageError(f"{command!r} is neither a command of peeklock nor python -m …")
+        return fenced(_session(command, exit_code, output), "console")
+
+    def _in_process(self, name: str, *arguments: str) -> tuple[int, str]:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            options = self._commands.choices[name].parse_args(arguments)
+            exit_code: int = options.run(options)
+        return exit_code, output.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import enum
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -197,6 +196,17 @@ def _possibilities() -> str:
     )
 
 
+def _also_checked() -> str:
+    """The promises about the contract and the possibilities, by their ids."""
+    contract = [p.id for p in PROMISES if not p.id.startswith("S")]
+    reached = [p.id for p in POSSIBILITIES]
+    return (
+        f"Checked as well: {contract[0]} to {contract[-1]}, the store's contract and the worker's duties said "
+        f"once more from outside, and {reached[0]} to {reached[-1]}, what must be able to happen at all. They are "
+        "in the [reference](docs/protocol.md#promises)."
+    )
+
+
 def _lives() -> str:
     return table(("the delivery is", "when"), ((code(life.name), life.value) for life in Life))
 
@@ -213,15 +223,6 @@ def _verdicts() -> str:
     return table(("the worker counts", *(life.name.lower() for life in Life)), rows)
 
 
-def _commands() -> str:
-    """The commands, with what they say of themselves."""
-    from peeklock.cli.main import parser  # it imports this module
-
-    found = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    choices = [c for a in found for c in a._choices_actions]
-    return table(("command", "does"), ((code(f"peeklock {c.dest}"), str(c.help)) for c in choices))
-
-
 REFERENCE: dict[str, Callable[[], str]] = {
     "rows": lambda: _members(Row),
     "phases": lambda: _members(Phase),
@@ -236,11 +237,11 @@ REFERENCE: dict[str, Callable[[], str]] = {
     "policies": _policies,
     "promises": _promises,
     "possibilities": _possibilities,
+    "also checked": _also_checked,
     "lives": _lives,
     "verdicts": _verdicts,
     "row diagram": row_diagram,
     "phase diagram": phase_diagram,
-    "commands": _commands,
     "words of calls": lambda: _words(Call),
     "words of events": lambda: _words(Event),
     "words of verdicts": lambda: _words(Metric),
