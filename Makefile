@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: check-model test lint mutants docs clean
+.PHONY: check-model test lint mutants bench docs clean
 
 check-model: $(READY)
 	@$(BIN)/peeklock check
@@ -21,6 +21,9 @@ lint: $(READY)
 
 mutants: $(READY)
 	@$(BIN)/python -m peeklock.model.mutants
+
+bench: $(READY)
+	PYTHONPATH=tests/model $(BIN)/python tests/bench/bench.py
 
 docs: $(READY)
 	$(BIN)/peeklock docs

@@ -40,6 +40,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--promise", metavar="ID,…", help="only these promises")
     parser.add_argument("--no-proof", action="store_true", help="search only")
+    parser.add_argument("--no-causes", action="store_true", help="do not look for the smallest causes")
     parser.add_argument(
         "--no-symmetry", action="store_true", help="explore states that differ by names only, too"
     )
@@ -66,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
                     POSSIBILITIES if options.promise is None else (),
                     symmetric=not options.no_symmetry,
                     clearing=not options.no_clearing,
+                    with_causes=not options.no_causes,
                     limits=limits,
                     report=progress.report,
                 )

@@ -1,0 +1,154 @@
+"""``make bench``: this engine, a plain evaluation of the same terms, and Spin on the exported model, in one run.
+
+Writes docs/speed.json, from which the tables and the plot of docs/speed.md are made. Takes about a quarter of an
+hour; with ``--quick``, the smallest worlds once, to see that it works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+from measuring import Checked, World, check, measure
+from spin_runner import EVERYTHING_CHECKED, SpinFailed, run_spin
+
+from peeklock.model.world import World as BoundedWorld
+from peeklock.spec.policy import POLICIES
+from peeklock.spec.protocol import Variant
+
+HERE = Path(__file__).parent
+WORLDS = (
+    World("retry", 2, 1, 4),
+    World("retry", 2, 2, 2),
+    World("retry", 2, 2, 4),
+    World("hardened", 3, 1, 4),
+)
+QUICK = (World("retry", 1, 1, 4),)
+PLAIN_AT_MOST = 2_500_000
+"""Steps beyond which plain evaluation is measured once only."""
+UNREDUCED = ("--no-symmetry", "--no-clearing")
+GROWTH_SECONDS, GROWTH_MIB = 60, 1024
+
+
+def compare(world: World, times: int) -> dict[str, Any]:
+    """One row of the comparison."""
+    full = check(world, *UNREDUCED, times=times)
+    reduced = check(world, times=times)
+    assert full.verdicts == reduced.verdicts, f"{world}: a reduction changed a verdict"
+    row: dict[str, Any] = {"world": str(world), "distinct": full.distinct, "generated": full.generated}
+    row["engine"], row["reduced"] = _numbers(full), _numbers(reduced)
+    row["reduced"]["distinct"] = reduced.distinct
+    command = [sys.executable, str(HERE / "plain.py"), *str(world).replace(",", "").split()]
+    runs = [measure(command) for _ in range(times if full.generated < PLAIN_AT_MOST else 1)]
+    plain = json.loads(runs[0].out)
+    assert (plain["distinct"], plain["generated"]) == (full.distinct, full.generated), (
+        f"{world}: other counts"
+    )
+    broken = [p for p, v in full.verdicts.items() if v == "fails"]
+    assert sorted(broken) == plain["broken"], f"{world}: other verdicts"
+    row["plain"] = {
+        "seconds": median(r.seconds for r in runs),
+        "mebibytes": median(r.mebibytes for r in runs),
+    }
+    row["spin"] = _spin(world, full, times)
+    return row
+
+
+def _numbers(found: Checked) -> dict[str, Any]:
+    return {"seconds": found.seconds, "mebibytes": found.mebibytes, "rate": found.generated / found.seconds}
+
+
+def _spin(world: World, full: Checked, times: int) -> dict[str, Any]:
+    variant = Variant(evolve(POLICIES[world.policy], max_attempts=2))
+    bounded = BoundedWorld(variant, world.workers, world.items, world.deliveries)
+    runs = [run_spin(bounded, spin=EVERYTHING_CHECKED, pan=("-m1000000", "-w26")) for _ in range(times)]
+    assert runs[0].stored == full.distinct, f"{world}: Spin stores {runs[0].stored}, not {full.distinct}"
+    violated = {name.split("_")[0] for name in runs[0].violated if name[0] in "SC"}
+    assert violated == {p for p, v in full.verdicts.items() if v == "fails"}, (
+        f"{world}: Spin finds {violated}"
+    )
+    return {
+        "seconds": median(r.seconds for r in runs),
+        "pan_seconds": median(r.pan_seconds for r in runs),
+        "mebibytes": median(r.mebibytes for r in runs),
+    }
+
+
+SERIES = {
+    "workers": [World("retry", n, 1, 4) for n in range(1, 8)],
+    "items": [World("retry", 2, n, 3) for n in range(1, 5)],
+    "deliveries": [World("retry", 2, 2, n) for n in range(1, 8)],
+    "workers and items": [World("retry", n, n, 2) for n in range(1, 4)],
+}
+
+
+def grow(quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """Time and memory as each size grows, until a world needs more than a minute or a gigabyte."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, worlds in SERIES.items():
+        found[name] = []
+        for world in worlds[: 2 if quick else None]:
+            limits = ("--limit-seconds", str(GROWTH_SECONDS), "--limit-mib", str(GROWTH_MIB))
+            one = check(world, *limits)
+            found[name].append(
+                {"world": str(world), "distinct": one.distinct, **_numbers(one), "stopped": one.stopped}
+            )
+            _progress(f"growth, {name}: {world}: {one.distinct:,} states, {one.seconds:.1f} s {one.stopped}")
+            if one.stopped:
+                break
+    return found
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _spin_version() -> str:
+    said = subprocess.run(["spin", "-V"], capture_output=True, text=True, check=False)
+    return said.stdout.strip() or "spin"
+
+
+def main() -> int:
+    """Measure, and write what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("-o", "--output", type=Path, default=HERE.parent.parent / "docs" / "speed.json")
+    options = parser.parse_args()
+    rows = []
+    try:
+        for world in QUICK if options.quick else WORLDS:
+            rows.append(compare(world, times=1 if options.quick else 5))
+            _progress(f"{world}: {json.dumps(rows[-1])}")
+    except SpinFailed as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    data = {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {len_cpus()} cores",
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "spin": _spin_version()},
+        "comparison": rows,
+        "growth": grow(options.quick),
+    }
+    if not options.quick or "-o" in sys.argv or "--output" in sys.argv:
+        options.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def len_cpus() -> int:
+    """The cores that this process may use."""
+    import os
+
+    return len(os.sched_getaffinity(0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
