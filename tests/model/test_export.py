@@ -21,7 +21,7 @@ from peeklock.model.tables import Watch
 from peeklock.model.tla import configuration, tla
 from peeklock.model.verdicts import check
 from peeklock.model.world import World
-from peeklock.spec.policy import POLICIES
+from peeklock.spec.policy import POLICIES, Policy
 from peeklock.spec.protocol import POSSIBILITIES, PROMISES, I, Variant
 from peeklock.spec.state import acked_by, current, issued, token
 from peeklock.spec.terms import ITEM, NAT, every, parameter
@@ -31,8 +31,9 @@ QUICKLY = ("-O0", "-DSAFETY", "-DNOREDUCE")
 DEMANDS = demands_of(PROMISES, POSSIBILITIES)
 
 
-def world(policy: str, workers: int, items: int, deliveries: int, **changes: object) -> World:
-    variant = Variant(evolve(POLICIES[policy], max_attempts=2))
+def world(policy: str | Policy, workers: int, items: int, deliveries: int, **changes: object) -> World:
+    chosen = POLICIES[policy] if isinstance(policy, str) else policy
+    variant = Variant(evolve(chosen, max_attempts=2))
     return World(evolve(variant, **changes), workers, items, deliveries)  # type: ignore[arg-type]
 
 
@@ -46,7 +47,7 @@ def found_by_search(world: World) -> tuple[int, int, frozenset[str]]:
     return statistics.distinct, statistics.generated, frozenset(DEMANDS[bit].name for bit in search.found)
 
 
-UNCOUNTED = evolve(POLICIES["hardened"], name="/*\n*) (*", max_attempts=2, abandon_ignores_attempt=True)
+UNCOUNTED = evolve(POLICIES["hardened"], name="*/ *) \n", abandon_ignores_attempt=True)
 """Under a name that must not end a comment."""
 SMALL = {
     "before": world("before", 2, 1, 4),
@@ -58,7 +59,7 @@ SMALL = {
     "some faults": world(
         "before", 2, 2, 1, faults=frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
     ),
-    "given back uncounted": world("hardened", 1, 1, 3, policy=UNCOUNTED),
+    "given back uncounted": world(UNCOUNTED, 1, 1, 3),
     "a store that lies": world("retry", 3, 1, 2, faults=frozenset({"dishonest-permanent", "ack-permanent"})),
 }
 
@@ -152,7 +153,7 @@ FEW = {
         "retry", 2, 1, 1, faults=frozenset({"ack-retryable", "response-lost", "renewal-retryable"})
     ),
     "hardened": world("hardened", 1, 1, 3),
-    "given back uncounted": world("hardened", 1, 1, 2, policy=UNCOUNTED),
+    "given back uncounted": world(UNCOUNTED, 1, 1, 2),
     "in order": world("retry", 1, 2, 1, fifo=True, faults=frozenset({"expiry"})),
 }
 
