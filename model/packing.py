@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from peeklock.model.records import Items, Workers
-from peeklock.spec.evaluate import State
+from peeklock.spec.evaluate import Record, State
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -75,6 +75,16 @@ class Numbers:
             self._words = np.concatenate([self._words, fresh])
         return self._number[self._at(words)]
 
+    @property
+    def words_in_order(self) -> Words:
+        """The words in the order of their numbers."""
+        return self._words
+
+    def resume(self, words: Words) -> None:
+        """Take over words that were numbered in this order."""
+        order = np.argsort(words)
+        self._words, self._sorted, self._number = words, words[order], order.astype(np.uint64)
+
     def _at(self, words: Words) -> Ints:
         place = np.searchsorted(self._sorted, words)
         place[place == len(self._sorted)] = 0
@@ -110,6 +120,17 @@ class Packing:
         self.words = word + 1
         self._folding = Lock()
         self._folds = [(Numbers(), Numbers()) for _ in range(self.words - 1)]
+
+    def folded_words(self) -> list[Words]:
+        """The words that were numbered in folding, in the order of their numbers."""
+        return [numbers.words_in_order for fold in self._folds for numbers in fold]
+
+    def resume(self, workers: list[Record], items: list[Record], folds: list[Words]) -> None:
+        """Take over records and folded words with the numbers that they had in another packing."""
+        self.workers.resume(workers)
+        self.items.resume(items)
+        for numbers, words in zip((n for fold in self._folds for n in fold), folds, strict=True):
+            numbers.resume(words)
 
     @property
     def nbytes(self) -> int:

@@ -30,6 +30,11 @@ class Numbering:
             self.records.append(record)
         return found
 
+    def resume(self, records: list[Record]) -> None:
+        """Take over records with the numbers that they had elsewhere."""
+        self.records = list(records)
+        self.number = {record: k for k, record in enumerate(self.records)}
+
     def column(self, place: int) -> NDArray[np.uint8]:
         """One variable's value in every record."""
         return np.fromiter((r[place] for r in self.records), np.uint8, len(self.records))

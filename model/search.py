@@ -18,7 +18,7 @@ from peeklock.model.tables import Rule, Table, Watch, rules_of
 from peeklock.model.view import Mask, Question, View, column_question
 from peeklock.model.visited import Visited
 from peeklock.model.world import World
-from peeklock.spec.evaluate import ITEM_VARIABLES, PLACE, State
+from peeklock.spec.evaluate import ITEM_VARIABLES, PLACE, Record, State
 from peeklock.spec.state import Row, issued, row
 from peeklock.spec.terms import Term, Variable, arguments, both
 
@@ -57,6 +57,14 @@ class Stopped(Exception):
         super().__init__(reason)
         self.reason = reason
         self.statistics = statistics
+
+
+@frozen
+class AtLevel:
+    """What a search had counted when it began with the level that it is in."""
+
+    generated: int
+    fired: dict[str, int]
 
 
 @frozen
@@ -103,17 +111,22 @@ class Search:
         for each record's number beyond what a search begins with.
         """
         self.world, self.watches, self.symmetric, self.clearing = world, watches, symmetric, clearing
+        self.can_be_continued = False
+        """Remember at each level what a checkpoint needs."""
         self._begin(extra_bits)
 
     def _begin(self, extra_bits: int) -> None:
         world, watches = self.world, self.watches
-        self._extra_bits = extra_bits
+        self.extra_bits = extra_bits
         # An order among items tells them apart, so they cannot be renamed.
         symmetric = self.symmetric and not world.variant.fifo
         rules = rules_of(world, watches)
         kept = frozenset(_places_read(self._wide_terms(rules))) if self.clearing else None
         self.packing = Packing(world.workers, world.items, symmetric, extra_bits, kept)
         self.statistics = Statistics()
+        self._counted: dict[str, int] = {}
+        """How often each action was enabled before this run, where it goes on from another."""
+        self.at_level = AtLevel(0, {})
         self.levels: list[Words] = []
         self.found: dict[int, int] = {}
         """For each watch (its place in ``watches``) that found something, the level at which it first did."""
@@ -185,27 +198,30 @@ class Search:
             raise Stopped(INTERRUPTED, self.statistics) from None
         except TooManyRecords:
             # It was begun with too little room for their numbers: begin again with more.
-            self._begin(self._extra_bits + 2)
+            self._begin(self.extra_bits + 2)
             return self.run(limits, report, start)
         except NotOver:
             # A changed protocol, in which something can still happen to an item that is gone.
             self.clearing = False
-            self._begin(self._extra_bits)
+            self._begin(self.extra_bits)
             return self.run(limits, report, start)
 
     def _run(
         self, limits: Limits, report: Callable[[Statistics, int], None] | None, start: Iterable[State]
     ) -> Statistics:
-        begun = time.monotonic()
-        visited = Visited()
-        frontier = unique(self.packing.canonical_keys(list(start) or [self.world.initial()]))
-        statistics = self.statistics
+        statistics, visited = self.statistics, Visited()
+        begun = time.monotonic() - statistics.seconds
+        if self.levels:  # it goes on from where another search was stopped
+            for level in self.levels[:-1]:
+                visited.add(level)
+            frontier = self.levels[-1]
+        else:
+            frontier = unique(self.packing.canonical_keys(list(start) or [self.world.initial()]))
+            self._enter(frontier)
         while len(frontier):
             visited.add(frontier)
-            self.levels.append(frontier)
-            statistics.depth = len(self.levels) - 1
-            statistics.distinct += len(frontier)
-            statistics.level_sizes.append(len(frontier))
+            if self.can_be_continued:
+                self.at_level = AtLevel(statistics.generated, self._fired())
             fresh: list[Words] = []
             for place, found in self._expanded(frontier):
                 fresh.append(found)
@@ -214,9 +230,32 @@ class Search:
                     report(statistics, len(frontier) - place)
                 self._heed(limits, sum(f.nbytes for f in fresh) + visited.nbytes * 2)
             frontier = visited.new_among(unique(np.concatenate(fresh)))
+            if len(frontier):
+                self._enter(frontier)
         self._finish()
         statistics.seconds = time.monotonic() - begun
         return statistics
+
+    def _enter(self, frontier: Words) -> None:
+        statistics = self.statistics
+        self.levels.append(frontier)
+        statistics.depth = len(self.levels) - 1
+        statistics.distinct += len(frontier)
+        statistics.level_sizes.append(len(frontier))
+
+    def resume(
+        self,
+        levels: list[Words],
+        statistics: Statistics,
+        workers: list[Record],
+        items: list[Record],
+        folds: list[Words],
+        extra_bits: int,
+    ) -> None:
+        """Take the place of a search that was stopped: ``run`` then expands the last of the levels."""
+        self._begin(extra_bits)
+        self.packing.resume(workers, items, folds)
+        self.levels, self.statistics, self._counted = levels, statistics, dict(statistics.fired)
 
     def _heed(self, limits: Limits, used: int) -> None:
         statistics = self.statistics
@@ -334,15 +373,18 @@ class Search:
         at_bound = record[PLACE[issued]] >= self.world.deliveries
         return state in (Row.ACKED, Row.CANCELLED) or (at_bound and state in (Row.READY, Row.EXPIRED))
 
-    def _finish(self) -> None:
-        statistics = self.statistics
+    def _fired(self) -> dict[str, int]:
+        """How often each action was enabled so far."""
         totals = [0] * len(self.world.actions)
         for table in {id(p.table): p.table for p in self.places}.values():
-            for times, enabled in zip(table.met.tolist(), table.enabled_rules, strict=False):
-                for place in enabled if times else ():
-                    totals[place] += times
-        for action, total in zip(self.world.actions, totals, strict=True):
-            statistics.fired[action.name] = statistics.fired.get(action.name, 0) + total
+            for place, times in table.fired().items():
+                totals[place] += times
+        before = self._counted
+        return {a.name: before.get(a.name, 0) + n for a, n in zip(self.world.actions, totals, strict=True)}
+
+    def _finish(self) -> None:
+        statistics = self.statistics
+        statistics.fired = self._fired()
         statistics.worker_records, statistics.item_records = (
             len(self.packing.workers),
             len(self.packing.items),

@@ -137,8 +137,10 @@ class Table:
         self._pair_of = np.full((64, 64), -1, np.int64)
         self._starts, self._sizes, self._enabled, self._live = Growing(), Growing(), Growing(), Growing()
         self._to_worker, self._to_item = Growing(), Growing()
-        self.enabled_rules: list[tuple[int, ...]] = []
-        self.met = np.zeros(0, np.int64)
+        self._enabled_pairs: dict[int, list[int]] = {r.place: [] for r in rules}
+        """For each rule the pairs in which it is enabled."""
+        self._pairs_met = 0
+        self._met = np.zeros(0, np.int64)
         self.touches_what_is_over = False
         """Something can happen to an item that is gone and in no worker's hand: it must not be cleared."""
         self.findings: list[tuple[int, int, int]] = []
@@ -183,14 +185,16 @@ class Table:
             if target != (s, u):
                 targets[target] = None
                 live |= bool(quiet)
-        self._pair_of[s, u] = len(self.enabled_rules)
+        self._pair_of[s, u] = self._pairs_met
         self._starts.extend([len(self._to_worker.array)])
         self._sizes.extend([len(targets)])
         self._enabled.extend([len(out)])
         self._live.extend([live])
         self._to_worker.extend([t[0] for t in targets])
         self._to_item.extend([t[1] for t in targets])
-        self.enabled_rules.append(tuple(f[0] for f in out))
+        for found_rule in out:
+            self._enabled_pairs[found_rule[0]].append(self._pairs_met)
+        self._pairs_met += 1
         for bit in range(findings.bit_length()):
             if findings >> bit & 1:
                 self.findings.append((bit, s, u))
@@ -205,10 +209,17 @@ class Table:
 
     def count(self, pairs: Ints) -> int:
         """Remember how often each pair was met; the number of enabled actions."""
-        met = np.bincount(pairs, minlength=len(self.enabled_rules))
-        met[: len(self.met)] += self.met
-        self.met = met
+        met = np.bincount(pairs, minlength=self._pairs_met)
+        met[: len(self._met)] += self._met
+        self._met = met
         return int(self._enabled.array[pairs].sum())
+
+    def fired(self) -> dict[int, int]:
+        """For each rule (its place among the actions), how often it was enabled in what was counted."""
+        return {
+            place: int(self._met[[p for p in pairs if p < len(self._met)]].sum())
+            for place, pairs in self._enabled_pairs.items()
+        }
 
     def live(self, pairs: Ints) -> NDArray[np.bool_]:
         """Where something can change without a further fault."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from peeklock.model.checkpoint import restore, save
 from peeklock.model.search import NO_LIMITS, Limits, Search, Statistics, Stopped
 from peeklock.model.tables import Watch
 from peeklock.model.traces import Trace, shortest, shortest_to_stuck, steps_found
 from peeklock.model.world import World
-from peeklock.spec.faults import FAULTS
+from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
 from peeklock.spec.promises import Part, Possibility, Promise
 from peeklock.spec.protocol import POSSIBILITIES, PROMISES
 from peeklock.spec.terms import TRUE
@@ -114,15 +116,28 @@ def check(
     limits: Limits = NO_LIMITS,
     report: Report | None = None,
     with_causes: bool = True,
+    checkpoint: Path | None = None,
 ) -> Check:
-    """Explore the world and judge every promise and possibility."""
+    """Explore the world and judge every promise and possibility.
+
+    With a checkpoint, a search that is stopped is written there, and one that was is continued. ``CheckpointError``
+    when the file is of another search.
+    """
     watches = _watches(promises, possibilities)
     search = Search(world, tuple(watches), symmetric, clearing)
+    search.can_be_continued = checkpoint is not None
     stopped = ""
+    if checkpoint is not None and checkpoint.exists():
+        restore(search, checkpoint)
     try:
         search.run(limits, report)
     except Stopped as stop:
         stopped = stop.reason
+    if checkpoint is not None:
+        if stopped:
+            save(search, checkpoint)
+        else:
+            checkpoint.unlink(missing_ok=True)
     broken: dict[str, list[BrokenPart]] = {}
     found = set()
     for (watch, owner), bit in zip(watches.items(), range(len(watches)), strict=True):
@@ -139,7 +154,7 @@ def check(
         judged.append(
             Judged(promise, verdict, _stated(world, promise), parts, restricted=_is_restricted(world))
         )
-    if with_causes:
+    if with_causes and not stopped:
         judged = _with_causes(world, judged)
     return Check(
         world,
@@ -203,23 +218,40 @@ def _can_follow(world: World, possibility: Possibility) -> bool:
 
 
 def _with_causes(world: World, judged: list[Judged]) -> list[Judged]:
-    """For each promise that fails, the smallest sets of fault classes that break it, with one item."""
-    open_ = {j.promise.id: j.promise for j in judged if j.verdict is Verdict.FAILS}
+    """For each promise that fails, the smallest sets of fault classes that break it, with one item.
+
+    Where one of these breaks it in as few steps as anything does, the trace with those faults only is the one to tell.
+    """
+    failing = {j.promise.id: j.promise for j in judged if j.verdict is Verdict.FAILS}
     causes: dict[str, list[frozenset[str]]] = {}
+    simplest: dict[str, list[BrokenPart]] = {}
     small = evolve(world, workers=min(world.workers, 2), items=1)
-    on = [f.name for f in FAULTS if f.name in world.variant.faults]
-    on += sorted(world.variant.faults - set(on))
+    on = [f.name for f in KNOWN_FAULTS if f.name in world.variant.faults]
     for size in range(len(on) + 1):
-        if not open_:
-            break
-        for chosen in itertools.combinations(on, size):
+        left = {pid: p for pid, p in failing.items() if pid not in causes}
+        for chosen in itertools.combinations(on, size) if left else ():
             faults = frozenset(chosen)
-            watches = _watches(open_.values(), ())
+            watches = _watches(left.values(), ())
             search = Search(evolve(small, variant=evolve(world.variant, faults=faults)), tuple(watches))
             search.run()
-            for bit in search.found:
-                owner = list(watches.values())[bit]
-                if faults not in causes.setdefault(owner.id, []):
-                    causes[owner.id].append(faults)
-        open_ = {k: p for k, p in open_.items() if k not in causes}
-    return [evolve(j, causes=tuple(causes.get(j.promise.id, ()))) for j in judged]
+            for (watch, owner), bit in zip(watches.items(), range(len(watches)), strict=True):
+                if bit in search.found:
+                    if faults not in causes.setdefault(owner.id, []):
+                        causes[owner.id].append(faults)
+                    broken = BrokenPart(watch.part, search.found[bit], shortest(search, bit))
+                    simplest.setdefault(owner.id, []).append(broken)
+    return [
+        evolve(
+            j,
+            causes=tuple(causes.get(j.promise.id, ())),
+            broken=_simpler(j.broken, simplest.get(j.promise.id, ())),
+        )
+        for j in judged
+    ]
+
+
+def _simpler(broken: tuple[BrokenPart, ...], simplest: Iterable[BrokenPart]) -> tuple[BrokenPart, ...]:
+    for candidate in simplest:
+        if broken and len(candidate.trace.steps) == len(broken[0].trace.steps):
+            return candidate, *(b for b in broken if b.part is not candidate.part)
+    return broken

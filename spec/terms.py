@@ -233,7 +233,12 @@ def equal(a: Operand, b: Operand) -> Term:
         return a if b is TRUE else negate(a)
     if sort == BOOL and a.op == "const":
         return b if a is TRUE else negate(b)
-    return _make("eq", BOOL, *sorted((a, b), key=lambda t: (t.op != "read", t.op == "const", t.serial)))
+    return _make("eq", BOOL, *sorted((a, b), key=_reading_order))
+
+
+def _reading_order(term: Term) -> tuple[bool, bool, str, int]:
+    """Variables first, by name, and constants last: equations read the same however they were written."""
+    return term.op != "read", term.op == "const", repr(term.args[0]) if term.op == "read" else "", term.serial
 
 
 def less(a: Operand, b: Operand) -> Term:

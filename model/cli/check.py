@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -11,15 +12,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from peeklock.cli.errors import UsageError
 from peeklock.cli.explain import as_data, causes_in_words
 from peeklock.cli.options import add_world_options, limits_of, policies_of, promises_of, world_of
 from peeklock.cli.progress import Progress
 from peeklock.cli.proving import Proofs, proofs_for
 from peeklock.cli.show import console, say
+from peeklock.model.checkpoint import CheckpointError
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
+from peeklock.model.world import World
 from peeklock.proofs import Verdict as Proof
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
+from peeklock.spec.promises import Promise
 from peeklock.spec.protocol import POSSIBILITIES
 
 
@@ -40,13 +45,17 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--promise", metavar="ID,…", help="only these promises")
     parser.add_argument("--no-proof", action="store_true", help="search only")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE",
+        help="write a stopped search there; go on from it if it is there",
+    )
     parser.add_argument("--no-causes", action="store_true", help="do not look for the smallest causes")
     parser.add_argument(
         "--no-symmetry", action="store_true", help="explore states that differ by names only, too"
     )
-    parser.add_argument(
-        "--no-clearing", action="store_true", help="keep the history of items that are over"
-    )
+    parser.add_argument("--no-clearing", action="store_true", help="keep the history of items that are over")
     parser.add_argument("--json", action="store_true", help="for machines")
     add_world_options(parser)
     parser.set_defaults(run=run)
@@ -56,22 +65,12 @@ def run(options: argparse.Namespace) -> int:
     """Check one or several policies. 0 when all is as stated, 1 when not, 130 when interrupted."""
     promises = promises_of(options.promise)
     worlds = [world_of(options, p) for p in policies_of(options.policy)]
-    limits = limits_of(options)
+    limits_of(options)
+    if options.checkpoint is not None and len(worlds) != 1:
+        raise UsageError("--checkpoint is for one search; allowed: with one --policy")
     results, proofs = [], []
     for world in worlds:
-        with Progress(f"{world.variant.policy.name}, {world}") as progress:
-            results.append(
-                check(
-                    world,
-                    promises,
-                    POSSIBILITIES if options.promise is None else (),
-                    symmetric=not options.no_symmetry,
-                    clearing=not options.no_clearing,
-                    with_causes=not options.no_causes,
-                    limits=limits,
-                    report=progress.report,
-                )
-            )
+        results.append(_checked(world, promises, options))
         if results[-1].stopped == INTERRUPTED:
             break
         if not options.no_proof:
@@ -84,6 +83,26 @@ def run(options: argparse.Namespace) -> int:
     if results[-1].stopped == INTERRUPTED:
         return 130
     return 0 if all(r.as_stated for r in results) and not any(p.missing() for p in proofs) else 1
+
+
+def _checked(world: World, promises: tuple[Promise, ...], options: argparse.Namespace) -> Check:
+    with Progress(f"{world.variant.policy.name}, {world}") as progress:
+        try:
+            return check(
+                world,
+                promises,
+                POSSIBILITIES if options.promise is None else (),
+                symmetric=not options.no_symmetry,
+                clearing=not options.no_clearing,
+                limits=limits_of(options),
+                report=progress.report,
+                with_causes=not options.no_causes,
+                checkpoint=options.checkpoint,
+            )
+        except CheckpointError as error:
+            raise UsageError(str(error)) from None
+        except OSError as error:
+            raise UsageError(f"{options.checkpoint}: cannot be written: {error.strerror}") from None
 
 
 def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
@@ -232,7 +251,9 @@ def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) 
     if wrong:
         say(out, f"[bold red]not as stated:[/bold red] {', '.join(wrong)}")
     elif not unknown:
-        out.print("[bold green]every verdict is as the specification states it[/bold green]")
+        based = {p.stands_for for r in results if (p := r.world.variant.policy).source}
+        basis = f" for policy {', '.join(sorted(based))}, on which it is based" if based else ""
+        out.print(f"[bold green]every verdict is as the specification states it{basis}[/bold green]")
 
 
 def _data(result: Check, proofs: Proofs | None) -> dict[str, Any]:

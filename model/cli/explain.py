@@ -78,14 +78,14 @@ def tell(out: Console, judged: Judged, result: Check) -> None:
     out.print()
     say(
         out,
-        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}.[/bold red] What it says is false here:",
+        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}[/bold red], where this is false:",
     )
     say(out, f"  {first.part.text}.")
     for other in judged.broken[1:]:
         say(out, f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
     kept = kept_instead(first, result)
     if kept:
-        say(out, "From the same state, these steps would have kept it:")
+        say(out, "Other answers would have kept it:")
         for step in kept:
             say(out, f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""))
     say(out, causes_in_words(judged))

@@ -22,14 +22,13 @@ def add_world_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--workers", type=int, default=2, metavar="N", help="how many workers (default 2)")
     group.add_argument("--items", type=int, default=2, metavar="N", help="how many items (default 2)")
     group.add_argument(
-        "--deliveries", type=int, default=4, metavar="N", help="at most so many per item (default 4)"
+        "--deliveries", type=int, metavar="N", help="at most so many per item (default: max_attempts + 2)"
     )
     group.add_argument(
         "--max-attempts",
         type=int,
-        default=2,
         metavar="N",
-        help="the worlds' own, small max_attempts (default 2)",
+        help="in place of the policy's own (default 2, or what a policy file says)",
     )
     names = ", ".join(f.name for f in KNOWN_FAULTS)
     faults = parser.add_argument_group(
@@ -66,10 +65,20 @@ def world_of(options: argparse.Namespace, policy: Policy) -> World:
     if options.without is not None:
         faults -= set(chosen(options.without, known, "fault class"))
     try:
-        variant = Variant(evolve(policy, max_attempts=options.max_attempts), frozenset(faults))
-        return World(variant, options.workers, options.items, options.deliveries)
+        maximum = _max_attempts(options, policy)
+        variant = Variant(evolve(policy, max_attempts=maximum), frozenset(faults))
+        # With as many deliveries, an item can be counted as poison twice.
+        deliveries = maximum + 2 if options.deliveries is None else options.deliveries
+        return World(variant, options.workers, options.items, deliveries)
     except (WorldError, PolicyError) as error:
         raise UsageError(str(error)) from None
+
+
+def _max_attempts(options: argparse.Namespace, policy: Policy) -> int:
+    """A world is small: two attempts stand for many, unless somebody asks for another number."""
+    if options.max_attempts is not None:
+        return int(options.max_attempts)
+    return policy.max_attempts if policy.max_attempts != POLICIES[policy.stands_for].max_attempts else 2
 
 
 def limits_of(options: argparse.Namespace) -> Limits:

@@ -62,7 +62,7 @@ def _print(found: Judgement, policy: Policy, source: str) -> None:
         for broken in found.broken:
             say(
                 out,
-                f"[bold red]✗ {broken}[/bold red] is broken all the same, as the policy allows: {texts[broken]}",
+                f"[yellow]note:[/yellow] it breaks {broken}, which this policy does not keep: {texts[broken]}",
             )
         return
     seen = found.violation.seen
@@ -73,7 +73,9 @@ def _print(found: Judgement, policy: Policy, source: str) -> None:
         out,
         f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}",
     )
-    for number, state in enumerate(found.told_before):
+    for number, state in enumerate(
+        s or ("nothing is in the store, nobody has anything in hand",) for s in found.told_before
+    ):
         out.print("  the state before it:" if number == 0 else "  or:")
         for text in state:
             say(out, f"    {text}")

@@ -151,7 +151,7 @@ def test_the_policy_of_the_real_system_explains_its_runs(
     assert run(["trace", str(RUNS / f"{name}.jsonl"), "--policy", "before"]) == 0
     out = capsys.readouterr().out
     assert "conforms to policy before" in out
-    assert ("✗ S12" in out) == (name == "lost-work")
+    assert ("it breaks S12" in out) == (name == "lost-work")
 
 
 def test_the_new_policy_rejects_the_abandon_after_a_retryable_ack(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,6 +160,52 @@ def test_the_new_policy_rejects_the_abandon_after_a_retryable_ack(capsys: pytest
     assert "abandonlock.jsonl:7, t = 62142 ms" in out
     assert "abandon t1, which took effect" in out
     assert "allowed would have been" in out
+
+
+def test_a_stopped_search_goes_on_from_its_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "search.npz"
+    small = ["--policy", "retry", "--workers", "2", "--items", "1", "--no-proof", "--no-causes", "--json"]
+
+    def statistics(*arguments: str) -> tuple[int, dict[str, object]]:
+        code = run(["check", *small, *arguments])
+        found = json.loads(capsys.readouterr().out)["checks"][0]
+        return code, {
+            k: v for k, v in {**found["statistics"], "broken": found["promises"]}.items() if k != "seconds"
+        }
+
+    assert statistics("--checkpoint", str(file), "--limit-seconds", "0.0001")[0] == 1
+    assert file.exists()
+    assert statistics("--checkpoint", str(file)) == statistics()
+    assert not file.exists()
+
+
+def test_a_checkpoint_of_another_search_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "search.npz"
+    assert (
+        run(
+            [
+                "check",
+                "--policy",
+                "retry",
+                "--no-proof",
+                "--checkpoint",
+                str(file),
+                "--limit-seconds",
+                "0.0001",
+            ]
+        )
+        == 1
+    )
+    assert run(["check", "--policy", "hardened", "--no-proof", "--checkpoint", str(file)]) == 2
+    assert "the checkpoint of another search" in capsys.readouterr().err
+    file.write_text("nonsense", encoding="utf-8")
+    assert run(["check", "--policy", "hardened", "--no-proof", "--checkpoint", str(file)]) == 2
+    assert "search.npz: not a checkpoint" in capsys.readouterr().err
+    assert run(["check", "--no-proof", "--checkpoint", str(file)]) == 2
 
 
 def command(*arguments: str) -> list[str]:

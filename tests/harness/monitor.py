@@ -85,7 +85,7 @@ class Monitor:
         self, variant: Variant, scope: Scope = CALLS_AND_HANDLERS, actions: tuple[Action, ...] = ACTIONS
     ) -> None:
         self.variant, self.scope = variant, scope
-        self.worlds: frozenset[World] = frozenset({World()})
+        self.worlds: tuple[World, ...] = (World(),)
         self.now_ms: int | None = None
         self.workers: dict[str, int] = {}
         self.items: dict[str, int] = {}
@@ -122,7 +122,7 @@ class Monitor:
             self.pass_time(seen.at_ms)
         self._make_room(seen)
         before = self._closed(self.worlds)
-        after = frozenset(w for world in before for w in self._explained(world, seen))
+        after = _each_once(w for world in before for w in self._explained(world, seen))
         if not after:
             raise Violation(seen, before, tuple(self._allowed(before, seen)), self._reason(before, seen))
         self.worlds = after
@@ -131,7 +131,7 @@ class Monitor:
         """Let the timers that are due run out."""
         self.now_ms = now_ms
         if self.scope.clock:
-            self.worlds = frozenset(self._ticked(w, now_ms) for w in self.worlds)
+            self.worlds = _each_once(self._ticked(w, now_ms) for w in self.worlds)
 
     def broken(self) -> tuple[str, ...]:
         """The promises that are broken in every state that explains the run."""
@@ -141,7 +141,7 @@ class Monitor:
 
     def forget_unseen(self) -> None:
         """Drop the states in which something is owed that should have been seen by now: at the end of a run."""
-        self.worlds = frozenset(w for w in self.worlds if not w.owed and not (self.scope.counts and w.said))
+        self.worlds = tuple(w for w in self.worlds if not w.owed and not (self.scope.counts and w.said))
 
     # One observation
 
@@ -154,7 +154,7 @@ class Monitor:
         if (workers, items) != (len(self.workers), len(self.items)):
             more_workers = (INITIAL_WORKER,) * (len(self.workers) - workers)
             more_items = (INITIAL_ITEM,) * (len(self.items) - items)
-            self.worlds = frozenset(
+            self.worlds = tuple(
                 evolve(w, state=(w.state[0] + more_workers, w.state[1] + more_items)) for w in self.worlds
             )
 
@@ -253,7 +253,7 @@ class Monitor:
                     world = evolve(world, state=stepper.takes(*world.state, 0, deadline[2]))
         return world
 
-    def _closed(self, worlds: frozenset[World]) -> tuple[World, ...]:
+    def _closed(self, worlds: Iterable[World]) -> tuple[World, ...]:
         """The states, and those that can follow by what happens unseen, nearest first."""
         found = dict.fromkeys(worlds)
         todo = deque(worlds)
@@ -308,6 +308,11 @@ class Monitor:
             if record != INITIAL_WORKER
         ]
         return (*items, *workers)
+
+
+def _each_once(worlds: Iterable[World]) -> tuple[World, ...]:
+    """Without repetition, in order: what is told of them is the same in every run."""
+    return tuple(dict.fromkeys(worlds))
 
 
 @cache

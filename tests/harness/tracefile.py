@@ -160,6 +160,8 @@ def _observation(line: _Line) -> Observation:
     if sum(x is not None for x in (call, event, counts)) != 1:
         raise line.wrong("allowed: exactly one of call, event, counts")
     texts = {name: line.typed(name, str) for name in _TEXTS}
+    if counts is not None and texts["worker"] is None and texts["token"] is None:
+        raise line.wrong("a counted verdict needs the worker that counted it, or the token", "counts")
     if call in (Call.ENQUEUE, Call.CANCEL) and texts["item"] is None:
         raise line.wrong(f"{call.value} needs an item" if call else "")
     if (event is not None or call not in (None, Call.ENQUEUE, Call.CANCEL, Call.FETCH)) and not any(

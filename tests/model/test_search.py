@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from attrs import evolve
 
+from peeklock.model.checkpoint import restore, save
 from peeklock.model.packing import Packing
-from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics
+from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics, Stopped
 from peeklock.model.tables import Watch
 from peeklock.model.traces import shortest
 from peeklock.model.verdicts import Verdict, check
@@ -212,6 +215,37 @@ def test_a_search_begins_again_when_record_numbers_need_more_room() -> None:
     search = Search(small, extra_bits=-5)
     assert search.run().level_sizes == Search(small).run().level_sizes
     assert search.packing.worker_bits > Packing(2, 1, True, -5).worker_bits
+
+
+@pytest.mark.parametrize("extra_bits", [0, 22])
+def test_a_search_continued_from_a_checkpoint_is_the_search_uninterrupted(
+    extra_bits: int, tmp_path: Path
+) -> None:
+    small, watches = (
+        world("retry", workers=2),
+        tuple(Watch(part, wanted=False) for p in PROMISES for part in p.parts),
+    )
+    whole = Search(small, watches, extra_bits=extra_bits)
+    whole.run()
+    stopped = Search(small, watches, extra_bits=extra_bits)
+    stopped.can_be_continued = True
+
+    def stop(statistics: Statistics, left: int) -> None:
+        if statistics.depth == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped):
+        stopped.run(report=stop)
+    save(stopped, tmp_path / "checkpoint")
+    again = Search(small, watches)
+    restore(again, tmp_path / "checkpoint")
+    found = again.run()
+    assert found.level_sizes == whole.statistics.level_sizes
+    assert (found.generated, found.fired) == (whole.statistics.generated, whole.statistics.fired)
+    assert again.found == whole.found
+    assert {b: len(shortest(again, b).steps) for b in again.found} == {
+        b: len(shortest(whole, b).steps) for b in whole.found
+    }
 
 
 def test_a_trace_comes_out_of_states_of_several_words() -> None:
