@@ -13,6 +13,7 @@ from pathlib import Path
 
 from peeklock.impl.clock import VirtualClock
 from peeklock.impl.effects import Abandon, Ack, Call, Fetch, Ok, Renew
+from peeklock.impl.errors import StoreError
 from peeklock.impl.events import Called, Counted, Event, HandlerEnded, HandlerStarted
 from peeklock.impl.faults import RESPONSE_LOST, RETRYABLE, FaultyStore, Script
 from peeklock.impl.sqlite_store import SqliteStore
@@ -65,7 +66,7 @@ def play(name: str) -> None:
 def _print_event(event: Event) -> None:
     match event:
         case Called(call=call, answer=answer):
-            said = "ok" if isinstance(answer, Ok) else str(answer.error)
+            said = "ok" if isinstance(answer, Ok) else _error(answer.error)
             if isinstance(answer, Ok) and answer.value is not None:
                 said = f"{answer.value.item.id} under {answer.value.token}"
             line = f"{_call(call)} -> {said}"
@@ -78,6 +79,10 @@ def _print_event(event: Event) -> None:
         case _:
             line = type(event).__name__
     print(f"  {event.at_ms:>4} ms  {line}")
+
+
+def _error(error: StoreError) -> str:
+    return f"{'retryable' if error.retryable else 'permanent'} error: {error.message}"
 
 
 def _call(call: Call) -> str:

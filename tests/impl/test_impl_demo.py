@@ -9,8 +9,8 @@ retried:
      0 ms  fetch -> item-1 under lock-1
      0 ms  handler starts on item-1, attempt 1
      0 ms  handler ends: charged 42 EUR
-     0 ms  ack lock-1 -> ack: injected: busy, or the response was lost (retryable)
-   100 ms  ack lock-1 -> ack: injected: busy, or the response was lost (retryable)
+     0 ms  ack lock-1 -> retryable error: injected: busy, or the response was lost
+   100 ms  ack lock-1 -> retryable error: injected: busy, or the response was lost
    300 ms  ack lock-1 -> ok
    300 ms  counted duroxide_activity_success_total
   verdict: success
@@ -21,8 +21,8 @@ uncertain:
      0 ms  fetch -> item-1 under lock-1
      0 ms  handler starts on item-1, attempt 1
      0 ms  handler ends: charged 42 EUR
-     0 ms  ack lock-1 -> ack: injected: busy, or the response was lost (retryable)
-   100 ms  ack lock-1 -> ack: token 'lock-1' is not current (permanent)
+     0 ms  ack lock-1 -> retryable error: injected: busy, or the response was lost
+   100 ms  ack lock-1 -> permanent error: token 'lock-1' is not current
    100 ms  counted duroxide_activity_ack_uncertain_total
   verdict: uncertain
   handler runs: 1, abandons: 0, rows left: 0, completions: 1
