@@ -10,11 +10,16 @@ from attrs import field, frozen
 from peeklock.model.mutants_worlds import ARENAS, OWNERS, WATCHES, Arena, changed_in
 from peeklock.model.mutate import ORIGINAL, Mutant
 from peeklock.model.search import Search, Statistics, Stopped
+from peeklock.spec.actions import Action
 from peeklock.spec.promises import Possibility, Promise
 
 TIMES_AS_MANY_STATES = 10
 TIMES_AS_DEEP = 3
 """A mutant may count for ever; it is left alone when it has grown so far beyond the protocol."""
+
+
+EVERYWHERE = "everywhere"
+STUCK = "stuck"
 
 
 class Fate(enum.Enum):
@@ -26,6 +31,7 @@ class Fate(enum.Enum):
     MENDED = "a promise that is stated to fail no longer does"
     NEVER_FIRES = "an action can no longer be taken"
     UNNOTICED = "other states or steps, and no check notices"
+    FEWER = "fewer steps than before, and none that is new"
     EQUIVALENT = "same states and same steps"
 
 
@@ -41,6 +47,8 @@ class Findings:
     mended: tuple[str, ...] = ()
     never_fires: tuple[str, ...] = ()
     stopped: bool = False
+    adds: bool = True
+    """Does the mutant take steps there that the protocol does not?"""
 
     @property
     def fate(self) -> Fate:
@@ -51,10 +59,18 @@ class Findings:
             (Fate.STUCK, self.stuck is not None),
             (Fate.MENDED, self.mended),
             (Fate.NEVER_FIRES, self.never_fires),
+            (Fate.UNNOTICED, self.adds),
         ):
             if evidence:
                 return fate
-        return Fate.UNNOTICED
+        return Fate.FEWER
+
+    def notices(self, check: str) -> bool:
+        """Does this check of the world notice the mutant?"""
+        return check in self.gone or any(check == name for name, _ in self.broken) or self._is_stuck(check)
+
+    def _is_stuck(self, check: str) -> bool:
+        return check == STUCK and self.stuck is not None
 
 
 @frozen
@@ -67,13 +83,22 @@ class Judgement:
     @property
     def fate(self) -> Fate:
         """What notices it."""
-        order = list(Fate)
-        return min((f.fate for f in self.findings), key=order.index, default=Fate.EQUIVALENT)
+        fates = {f.fate for f in self.findings}
+        return next((fate for fate in Fate if fate in fates), Fate.EQUIVALENT)
 
     @property
     def best(self) -> Findings:
         """The findings of the world that shows it best."""
         return next(f for f in self.findings if f.fate is self.fate)
+
+    def noticed_by(self, check: str) -> Findings | None:
+        """The findings of the first world in which this check notices it."""
+        return next((f for f in self.findings if f.notices(check)), None)
+
+    @property
+    def kills(self) -> frozenset[str]:
+        """All promises that were found to notice it."""
+        return frozenset(name for f in self.findings for name, _ in f.broken)
 
 
 class _Grown(Exception):
@@ -97,7 +122,7 @@ def explored(arena: Arena, mutant: Mutant) -> tuple[Search, bool]:
     return search, False
 
 
-def tried(arena: Arena, mutant: Mutant) -> Findings:
+def tried(arena: Arena, mutant: Mutant, changed: tuple[Action, ...]) -> Findings:
     """What a check says of the mutant in one world, and not of the protocol."""
     search, stopped = explored(arena, mutant)
     broken: dict[str, int] = {}
@@ -106,18 +131,22 @@ def tried(arena: Arena, mutant: Mutant) -> Findings:
         if isinstance(owner, Promise) and owner.id not in arena.broken:
             length = level + (search.watches[bit].part.state is None)
             broken[owner.id] = min(length, broken.get(owner.id, length))
-    findings = Findings(arena.name, tuple(sorted(broken.items(), key=lambda b: (b[1], b[0]))), stopped=stopped)
-    if stopped:
+    findings = Findings(
+        arena.name, tuple(sorted(broken.items(), key=lambda b: (b[1], b[0]))), stopped=stopped
+    )
+    if stopped or broken:
         return findings
     own = arena.search
     failing = {OWNERS[bit].id for bit in search.found if isinstance(OWNERS[bit], Promise)}
     return Findings(
         arena.name,
-        findings.broken,
-        gone=tuple(OWNERS[b].id for b in own.found if b not in search.found and isinstance(OWNERS[b], Possibility)),
+        gone=tuple(
+            OWNERS[b].id for b in own.found if b not in search.found and isinstance(OWNERS[b], Possibility)
+        ),
         stuck=search.stuck if own.stuck is None else None,
         mended=tuple(sorted(arena.broken - failing)),
         never_fires=_silenced(own.statistics.fired, search.statistics.fired),
+        adds=arena.adds(changed),
     )
 
 
@@ -125,14 +154,18 @@ def _silenced(own: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
     return tuple(name for name, times in own.items() if times and not now.get(name))
 
 
-def judge(mutant: Mutant, everywhere: bool = False, arenas: Iterable[Arena] = ARENAS) -> Judgement:
-    """Try the mutant in every world in which it differs, until a promise notices it (or in all of them)."""
-    changed, gone = changed_in(mutant.make())
+def judge(mutant: Mutant, until: str | None = None, arenas: Iterable[Arena] = ARENAS) -> Judgement:
+    """Try the mutant in every world in which it differs, until a promise notices it (or until the named check does).
+
+    ``until`` is the id of a promise or a possibility, or ``EVERYWHERE``.
+    """
+    actions = mutant.make()
+    changed, gone = changed_in(actions)
     before = [a for a in ORIGINAL if any(a.name == b.name for b in changed)]
     found: list[Findings] = []
     for arena in arenas:
-        if arena.concerns((*changed, *before, *gone)) and arena.differs(changed, gone):
-            found.append(tried(arena, mutant))
-            if found[-1].broken and not everywhere:
+        if arena.concerns((*changed, *before, *gone)) and arena.differs(changed, gone, actions):
+            found.append(tried(arena, mutant, changed))
+            if found[-1].notices(until) if until else found[-1].broken:
                 break
     return Judgement(mutant.name, tuple(found))

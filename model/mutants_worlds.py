@@ -11,8 +11,9 @@ from attrs import evolve, field, frozen
 
 from peeklock.model.local import grounded
 from peeklock.model.mutate import ORIGINAL
-from peeklock.model.search import Search, View, column_question
+from peeklock.model.search import Search
 from peeklock.model.tables import Watch
+from peeklock.model.view import View, column_question
 from peeklock.model.world import World
 from peeklock.spec.actions import Action, Label
 from peeklock.spec.faults import DISHONEST, FAULTS, FIFO, fault
@@ -25,6 +26,7 @@ from peeklock.spec.policy import (
     AfterRefusal,
     AfterRetryableRenewal,
     AfterUncertain,
+    PoisonAck,
     Policy,
     rule,
 )
@@ -100,20 +102,46 @@ class Arena:
         """This world under other actions."""
         return evolve(self.world, actions_of_protocol=actions)
 
-    def differs(self, changed: tuple[Action, ...], gone: tuple[Action, ...]) -> bool:
+    def differs(
+        self, changed: tuple[Action, ...], gone: tuple[Action, ...], actions: tuple[Action, ...]
+    ) -> bool:
         """Does a changed action do anything else in a reachable state than it did, or one that is gone anything?
 
         If not, then the mutant has the same reachable states and the same steps: every run of the one is a run of
         the other, by induction on its length.
         """
         theirs = {a.name: a for a in self.mutated(changed).actions}
-        for name in dict.fromkeys((*theirs, *(a.name for a in (*changed, *gone)))):
-            mine = self._own.get(name)
-            if mine is None and name not in theirs:
-                continue
-            if any(self._somewhere(term, mine or theirs[name]) for term in _differences(mine, theirs.get(name))):
+        names = dict.fromkeys(a.name for a in (*changed, *gone))
+        alike = all(self._is_alike(self._own.get(name), theirs.get(name)) for name in names)
+        return not alike and not self._does_the_same(names, self.mutated(actions).actions)
+
+    def _is_alike(self, mine: Action | None, other: Action | None) -> bool:
+        action = mine or other
+        return action is None or not any(self._somewhere(term, action) for term in _differences(mine, other))
+
+    def adds(self, changed: tuple[Action, ...]) -> bool:
+        """Can a changed action take a step, in a state that the protocol reaches, that the protocol does not take?
+
+        If not, then every run of the mutant is one of the protocol, and no promise can be broken.
+        """
+        for action in self.mutated(changed).actions:
+            like = (both(*a.guards) for a in self._own.values() if _step(a) == _step(action))
+            if self._somewhere(both(*action.guards, ~either(*like)), action):
                 return True
         return False
+
+    def _does_the_same(self, names: Iterable[str], theirs: tuple[Action, ...]) -> bool:
+        """Where an action is missing, does another one take the same step, and the other way round?"""
+        both_sides = (*self._own.values(), *theirs)
+        for step in dict.fromkeys(_step(a) for a in both_sides if a.name in names):
+            like = [
+                [both(*a.guards) for a in side if _step(a) == step] for side in (self._own.values(), theirs)
+            ]
+            mine, other = (either(*guards) for guards in like)
+            action = next(a for a in both_sides if _step(a) == step)
+            if self._somewhere(either(mine & ~other, other & ~mine), action):
+                return False
+        return True
 
     def _somewhere(self, term: Term, action: Action) -> bool:
         world = self.world
@@ -169,27 +197,53 @@ def _arenas() -> Iterator[Arena]:
     yield _arena("hardened", HARDENED)
     # Under these, the promises that retry is stated to break do hold.
     renewal_errors = {"renewal-retryable", "renewal-permanent"}
-    yield _arena("retry without renewal errors and lost responses", faults=ALL - renewal_errors - {"response-lost"})
+    yield _arena(
+        "retry without renewal errors and lost responses", faults=ALL - renewal_errors - {"response-lost"}
+    )
     unheard = {"ack-retryable", "ack-permanent", "expiry", "shutdown"}
     yield _arena("retry, where poison is heard", faults=ALL - renewal_errors - unheard)
     yield _arena("retry, two items", workers=1, items=2)
+    yield _arena("hardened, two items", HARDENED, workers=1, items=2)
     yield _arena("before", BEFORE, switch=rule.ack_attempts)
     # A fault must be one that is switched on.
     for name in (f.name for f in FAULTS):
         yield _arena(f"retry without {name}", faults=ALL - {name}, switch=fault(name))
+    hopeful = fault("renewal-retryable")
+    yield _arena("hardened without renewal-retryable", HARDENED, ALL - {"renewal-retryable"}, switch=hopeful)
+    yield _arena(
+        "retry without expiry, two items", faults=ALL - {"expiry"}, workers=1, items=2, switch=fault("expiry")
+    )
     # Choices that no named policy makes.
-    for choice, value in (
-        ("abandon_ignores_attempt", True),
-        ("after_exhaustion", AfterExhaustion.LEAVE),
-        ("after_first_permanent", AfterRefusal.UNCERTAIN),
-        ("after_later_permanent", AfterRefusal.ABANDON),
-        ("after_uncertain", AfterUncertain.ABANDON),
-        ("after_retryable_renewal", AfterRetryableRenewal.ABANDON),
-        ("after_cancellation_ack", AfterCancellationAck.LEAVE),
+    for choice, policy in (
+        ("abandon_ignores_attempt", evolve(RETRY, abandon_ignores_attempt=True)),
+        ("after_exhaustion", evolve(RETRY, after_exhaustion=AfterExhaustion.LEAVE)),
+        ("after_first_permanent", evolve(RETRY, after_first_permanent=AfterRefusal.UNCERTAIN)),
+        ("after_later_permanent", evolve(RETRY, after_later_permanent=AfterRefusal.ABANDON)),
+        ("after_uncertain", evolve(RETRY, after_uncertain=AfterUncertain.ABANDON)),
+        ("after_retryable_renewal", evolve(RETRY, after_retryable_renewal=AfterRetryableRenewal.ABANDON)),
+        ("after_cancellation_ack", evolve(RETRY, after_cancellation_ack=AfterCancellationAck.LEAVE)),
     ):
+        value = getattr(policy, choice)
         shown = str(value).lower() if isinstance(value, bool) else value.value
-        policy = evolve(RETRY, **{choice: value})
         yield _arena(f"retry, {choice.replace('_', ' ')}: {shown}", policy, switch=getattr(rule, choice))
+    uncounted = evolve(RETRY, abandon_ignores_attempt=True)
+    for name in ("abandon-fails", "response-lost"):
+        switch = rule.abandon_ignores_attempt
+        yield _arena(f"retry, uncounted, without {name}", uncounted, ALL - {name}, switch=switch)
+    retried = evolve(RETRY, poison_ack=PoisonAck.RETRIED, after_exhaustion=AfterExhaustion.LEAVE)
+    yield _arena("retry, poison retried and left", retried, switch=rule.after_exhaustion)
+    doubtful = evolve(
+        RETRY,
+        poison_ack=PoisonAck.RETRIED,
+        after_first_permanent=AfterRefusal.UNCERTAIN,
+        after_uncertain=AfterUncertain.ABANDON,
+    )
+    yield _arena("retry, always uncertain and abandoned", doubtful, switch=rule.after_uncertain)
+    yield _arena(
+        "retry, uncertain at first only, and abandoned",
+        evolve(doubtful, poison_ack=PoisonAck.ONCE, after_later_permanent=AfterRefusal.ABANDON),
+        switch=rule.after_uncertain,
+    )
     yield _arena("retry with dishonest answers", faults=ALL | {DISHONEST.name}, switch=fault(DISHONEST.name))
     yield _arena("retry, oldest first", workers=1, items=2, fifo=True, switch=FIFO)
 
@@ -205,6 +259,14 @@ def changed_in(actions: tuple[Action, ...]) -> tuple[tuple[Action, ...], tuple[A
     return changed, tuple(a for a in ORIGINAL if a.name not in there)
 
 
+def _step(action: Action) -> tuple[object, ...]:
+    """What the action does, whenever it can happen."""
+    return (
+        action.label,
+        tuple(p.serial for p in action.params),
+        frozenset((e.target.serial, e.value.serial) for e in action.effects),
+    )
+
+
 def _content(action: Action) -> tuple[object, ...]:
-    guards = frozenset(g.serial for g in action.guards)
-    return guards, frozenset((e.target.serial, e.value.serial) for e in action.effects), action.label
+    return frozenset(g.serial for g in action.guards), _step(action)

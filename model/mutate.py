@@ -46,7 +46,9 @@ class Pieces:
 
     def replaced(self, change: Callable[[Piece], Piece]) -> Pieces:
         """The sentences, each changed."""
-        return Pieces(*(tuple(map(change, pieces)) for pieces in (self.outcomes, self.reactions, self.events)))
+        return Pieces(
+            *(tuple(map(change, pieces)) for pieces in (self.outcomes, self.reactions, self.events))
+        )
 
     def with_clause(self, piece: Piece, clause: Clause) -> Pieces:
         """One sentence with other guards or assignments."""
@@ -95,7 +97,11 @@ def _clauses(clause: Clause) -> Iterator[tuple[str, Kind, Clause]]:
         for value in values_instead(effect):
             changed = Assignment(effect.target, value)
             counted = Kind.CONSTANT if effect.value.sort == NAT else kind
-            yield f"{changed} instead of {effect.value}", counted, evolve(clause, effects=(*rest[0], changed, *rest[1]))
+            yield (
+                f"{changed} instead of {effect.value}",
+                counted,
+                evolve(clause, effects=(*rest[0], changed, *rest[1])),
+            )
 
 
 def _guards(guard: Term) -> Iterator[tuple[str, Kind, Term]]:
@@ -175,7 +181,9 @@ def mutants_of_history() -> Iterator[Mutant]:
         for place in range(4):
             change = _nth_change(place)
             if any(change(a) is not None for x in ORIGINAL for a in x.effects if _key(x, a) == key):
-                yield Mutant(f"{how}: {name} is recorded {_TIMES[place]}", Kind.HISTORY, _changing_history(key, change))
+                yield Mutant(
+                    f"{how}: {name} is recorded {_TIMES[place]}", Kind.HISTORY, _changing_history(key, change)
+                )
 
 
 _TIMES = ("always", "never", "one attempt early", "one attempt late")
