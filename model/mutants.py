@@ -185,22 +185,26 @@ def _explain(name: str) -> int:
         )
         return 2
     (mutant,) = exact
-    judgement = judge(mutant, EXPECTED.get(mutant.name))
+    expected = EXPECTED.get(mutant.name)
+    judgement = judge(mutant, expected)
     print(f"{mutant.name}: {judgement.fate.value}")
-    if judgement.fate not in (Fate.PROMISE, Fate.STUCK):
+    best = judgement.noticed_by(expected) if expected else None
+    best = best or (judgement.best if judgement.findings else None)
+    if best is None or not (best.broken or best.stuck is not None):
         for f in judgement.findings:
-            print(f"  under {f.arena}: {', '.join((*f.gone, *f.mended, *f.never_fires)) or 'nothing'}")
+            print(f"  under {f.arena}: {', '.join((*f.gone, *f.mended, *f.never_fires)) or f.fate.value}")
+        reason = reason_for(judgement)
+        print(f"  {reason.text}" if reason is not None else "")
         return 0
-    best = judgement.best
     search, _ = explored(next(a for a in ARENAS if a.name == best.arena), mutant)
     if best.broken:
-        promise = best.broken[0][0]
+        promise = expected if expected in dict(best.broken) else best.broken[0][0]
         bit = min((b for b in search.found if OWNERS[b].id == promise), key=lambda b: search.found[b])
         trace = shortest(search, bit)
-        print(f"{promise} is broken under {best.arena}: not so: {search.watches[bit].part.text}")
+        print(f"{promise} is broken under {best.arena}; this is false: {search.watches[bit].part.text}")
     else:
         trace = shortest_to_stuck(search)
-        print(f"stuck under {best.arena}: nothing can change any more")
+        print(f"stuck under {best.arena}: nothing can change any more without a further fault")
     for k, step in enumerate(trace.steps):
         told = line(step.action, trace.states[k], trace.states[k + 1], step.worker, step.item)
         does = told.does + (f" -> {told.answer}" if told.answer else "")
