@@ -129,6 +129,13 @@ def test_what_is_assigned_at_once_is_written_in_an_order_that_does_the_same() ->
         in_order(swap)
 
 
+def test_what_is_taken_away_from_nothing_is_nothing() -> None:
+    """No state of these worlds takes 1 from 0, so this is looked up in the text."""
+    small = SMALL["given back uncounted"]
+    assert "(attempt_count[i] > 1 -> attempt_count[i] - 1 : 0)" in promela(small)
+    assert "(IF attempt_count[i] > 1 THEN attempt_count[i] - 1 ELSE 0)" in tla(small)
+
+
 # TLA+
 
 
