@@ -5,13 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: check-model test lint mutants bench docs clean
+.PHONY: check-model test test-spin lint mutants bench docs clean
 
 check-model: $(READY)
 	@$(BIN)/peeklock check
 
 test: $(READY)
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -m "not spin"
+
+test-spin: $(READY)
+	$(BIN)/pytest -q -m spin
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -33,6 +33,7 @@ from pathlib import Path
 from peeklock.cli.errors import UsageError
 from peeklock.cli.findings import FINDINGS
 from peeklock.cli.reference import REFERENCE, code, table
+from peeklock.cli.speed import SPEED
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _SECONDS = re.compile(r",? (in )?\d+(\.\d+)? s\b")
@@ -157,7 +158,7 @@ class Blocks:
         return self._made[what]
 
     def _table(self, what: str) -> str:
-        tables = {"commands": self._list_of_commands, **REFERENCE, **FINDINGS}
+        tables = {"commands": self._list_of_commands, **REFERENCE, **FINDINGS, **SPEED}
         if what not in tables:
             allowed = [*(f"{w} …" for w in self._ways), *tables]
             raise UsageError(f"unknown block {what!r}; allowed: {', '.join(allowed)}")

@@ -21,6 +21,7 @@ from attrs import evolve
 from measuring import Checked, World, check, measure
 from spin_runner import EVERYTHING_CHECKED, SpinFailed, run_spin
 
+from peeklock.cli.speed import MEASURED, PLOT, plot
 from peeklock.model.world import World as BoundedWorld
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.protocol import Variant
@@ -140,6 +141,8 @@ def main() -> int:
     }
     if not options.quick or "-o" in sys.argv or "--output" in sys.argv:
         options.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        if options.output.name == MEASURED.name:
+            (options.output.parent / PLOT.name).write_text(plot(), encoding="utf-8")
     return 0
 
 

@@ -67,6 +67,7 @@ SMALL = {
 # Spin
 
 
+@pytest.mark.spin
 @pytest.mark.parametrize("small", SMALL.values(), ids=SMALL)
 def test_spin_has_the_same_states_steps_and_verdicts(small: World) -> None:
     """Every assertion is checked, part by part; looking adds a step to each state, and no state."""
@@ -83,18 +84,21 @@ def test_the_small_worlds_show_every_promise_that_is_stated_to_fail_broken_and_n
         assert broken == {p.id for p in PROMISES if policy in p.broken_by}
 
 
+@pytest.mark.spin
 def test_spin_counts_the_steps_when_nothing_is_checked() -> None:
     states, steps, _ = found_by_search(SMALL["retry"])
     spin = run_spin(SMALL["retry"], gcc=QUICKLY)
     assert (spin.stored, spin.transitions, spin.errors) == (states, steps + 1, 0)
 
 
+@pytest.mark.spin
 def test_spin_can_check_one_promise_of_the_file() -> None:
     for promise, violated in (("S13", {"S13_1"}), ("S12", {"S12_1"}), ("S1", set())):
         spin = run_spin(SMALL["retry"], spin=("-DONLY", f"-D{promise}"), gcc=QUICKLY)
         assert spin.violated == violated
 
 
+@pytest.mark.spin
 @pytest.mark.parametrize("promise", ["S12", "S13", "S14"])
 def test_a_shortest_run_of_spin_is_as_long_as_that_of_the_search(promise: str) -> None:
     """Breadth first: an assertion about a step is violated in the state before it."""
@@ -115,6 +119,7 @@ def test_spin_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) 
         run_spin(SMALL["retry"])
 
 
+@pytest.mark.spin
 def test_a_run_of_spin_that_is_cut_short_is_no_result() -> None:
     with pytest.raises(SpinFailed, match="not complete: max search depth too small"):
         run_spin(SMALL["two items"], gcc=QUICKLY, pan=("-m8",))
