@@ -19,7 +19,7 @@ from attrs import frozen
 
 from peeklock.model.mistakes import MISTAKES
 from peeklock.model.mutants_allowed import REASONS, Reason, reason_for
-from peeklock.model.mutants_judge import EVERYWHERE, STUCK, Fate, Judgement, explored, judge
+from peeklock.model.mutants_judge import STUCK, Fate, Judgement, explored, judge
 from peeklock.model.mutants_worlds import ARENAS, OWNERS
 from peeklock.model.mutate import Kind, Mutant, mutants_of_history, mutants_of_pieces
 from peeklock.model.traces import shortest, shortest_to_stuck
@@ -56,20 +56,18 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 
 _AT_WORK: list[Mutant] = []
-_EVERYWHERE = False
 
 
 def _judged(place: int) -> Judgement:
     mutant = _AT_WORK[place]
-    return judge(mutant, EVERYWHERE if _EVERYWHERE else EXPECTED.get(mutant.name))
+    return judge(mutant, EXPECTED.get(mutant.name))
 
 
 def run(
     mutants: Iterable[Mutant], everywhere: bool = False, processes: int | None = None
 ) -> Iterator[Verdict]:
     """Judge the mutants on all cores; in order. Terms are shared by the processes as they were before the fork."""
-    global _EVERYWHERE
-    _AT_WORK[:], _EVERYWHERE = mutants, everywhere
+    _AT_WORK[:] = mutants
     for arena in ARENAS:
         arena.ready()
     with multiprocessing.get_context("fork").Pool(processes or os.cpu_count()) as pool:
@@ -169,7 +167,9 @@ def _print_reasons(verdicts: list[Verdict]) -> None:
 
 
 def _print_matrix(verdicts: list[Verdict]) -> None:
-    print("\nkills: how many mutants each promise notices, and how many only it does:")
+    print(
+        "\nhow many mutants each promise notices, and how many it alone, in the first world where one is noticed:"
+    )
     noticed = Counter(name for v in verdicts for name in v.judgement.kills)
     alone = Counter(name for v in verdicts if len(v.judgement.kills) == 1 for name in v.judgement.kills)
     for p in PROMISES:
@@ -196,7 +196,7 @@ def _explain(name: str) -> int:
         reason = reason_for(judgement)
         print(f"  {reason.text}" if reason is not None else "")
         return 0
-    search, _ = explored(next(a for a in ARENAS if a.name == best.arena), mutant)
+    search, _ = explored(next(a for a in ARENAS if a.name == best.arena), mutant.make())
     if best.broken:
         promise = expected if expected in dict(best.broken) else best.broken[0][0]
         bit = min((b for b in search.found if OWNERS[b].id == promise), key=lambda b: search.found[b])
@@ -236,14 +236,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", metavar="TEXT", help="only mutants whose name contains the text")
     parser.add_argument("--explain", metavar="NAME", help="the shortest trace that shows one mutant")
     parser.add_argument(
-        "--matrix", action="store_true", help="try every mutant in every world, and count who notices"
+        "--matrix", action="store_true", help="how many mutants each promise notices, and how many it alone"
     )
     parser.add_argument("--json", action="store_true", help="for machines")
     options = parser.parse_args(arguments)
     if options.explain:
         return _explain(options.explain)
     chosen = [m for m in all_mutants() if options.only is None or options.only in m.name]
-    verdicts = list(_with_progress(run(chosen, everywhere=options.matrix), len(chosen)))
+    verdicts = list(_with_progress(run(chosen), len(chosen)))
     survivors = [v for v in verdicts if v.survives]
     complete = options.only is None
     idle = idle_promises(verdicts) if complete else ()

@@ -23,8 +23,9 @@ class Reason:
     text: str
 
     def fits(self, judgement: Judgement) -> bool:
-        """Is this the reason?"""
-        return judgement.fate is self.fate and re.search(self.pattern, judgement.name) is not None
+        """Is this the reason? What a changed part stands in is not looked at."""
+        change = judgement.name.split("] in [")[0]
+        return judgement.fate is self.fate and re.search(self.pattern, change) is not None
 
 
 _GIVEN_BACK = r"(abandoned|abandon refused|refused wrongly \(abandon\))"
@@ -93,24 +94,23 @@ REASONS = (
     ),
     Reason(
         Fate.FEWER,
-        r"^(refused wrongly|refused|abandon refused|cancelled|lock expires)",
+        r"^refused wrongly .*: with the opposite",
+        "a spurious refusal is never made: a promise cannot tell, and no possibility asks that each fault is seen",
+    ),
+    Reason(
+        Fate.FEWER,
+        r"^(refused|refused wrongly \(abandon\)|abandon refused|cancelled|lock expires): \[",
         "the environment does less harm than it might; each of its harms is still done in another state",
     ),
     Reason(
         Fate.FEWER,
-        r"^(keeps renewing|renews again|refused renewal ends renewing|failed renewal ends renewing): ",
-        "a worker that renews less often: its lock then runs out, which every promise must stand anyhow",
+        r"^(keeps renewing|renews again|refused renewal ends renewing): ",
+        "a worker that renews less often, or does not hear an answer to it: its lock may run out, as it may anyhow",
     ),
     Reason(
         Fate.FEWER,
         r"policy poison_ack = ONCE\] taken as true",
         "an answer to a retried poison ack is no longer taken in; other answers still end its sequence",
-    ),
-    Reason(
-        Fate.UNNOTICED,
-        r"^ack -> retryable error: excused is recorded one attempt early",
-        "the promise's own number: under these policies only the fifth error is followed by an abandon, so no second "
-        "run comes after the fourth alone",
     ),
     Reason(
         Fate.UNNOTICED,

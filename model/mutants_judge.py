@@ -18,7 +18,6 @@ TIMES_AS_DEEP = 3
 """A mutant may count for ever; it is left alone when it has grown so far beyond the protocol."""
 
 
-EVERYWHERE = "everywhere"
 STUCK = "stuck"
 
 
@@ -105,9 +104,9 @@ class _Grown(Exception):
     """The mutant has grown far beyond the protocol."""
 
 
-def explored(arena: Arena, mutant: Mutant) -> tuple[Search, bool]:
-    """The mutant's search of a world, and whether it was given up."""
-    search = Search(arena.mutated(mutant.make()), tuple(WATCHES))
+def explored(arena: Arena, actions: tuple[Action, ...]) -> tuple[Search, bool]:
+    """The search of a world under other actions, and whether it was given up."""
+    search = Search(arena.mutated(actions), tuple(WATCHES))
     own = arena.search.statistics
 
     def heed(statistics: Statistics, left: int) -> None:
@@ -122,9 +121,9 @@ def explored(arena: Arena, mutant: Mutant) -> tuple[Search, bool]:
     return search, False
 
 
-def tried(arena: Arena, mutant: Mutant, changed: tuple[Action, ...]) -> Findings:
-    """What a check says of the mutant in one world, and not of the protocol."""
-    search, stopped = explored(arena, mutant)
+def tried(arena: Arena, actions: tuple[Action, ...], changed: tuple[Action, ...]) -> Findings:
+    """What a check says of a mutant's actions in one world, and not of the protocol."""
+    search, stopped = explored(arena, actions)
     broken: dict[str, int] = {}
     for bit, level in search.found.items():
         owner = OWNERS[bit]
@@ -157,7 +156,7 @@ def _silenced(own: dict[str, int], now: dict[str, int]) -> tuple[str, ...]:
 def judge(mutant: Mutant, until: str | None = None, arenas: Iterable[Arena] = ARENAS) -> Judgement:
     """Try the mutant in every world in which it differs, until a promise notices it (or until the named check does).
 
-    ``until`` is the id of a promise or a possibility, or ``EVERYWHERE``.
+    ``until`` is the id of a promise or a possibility, or ``STUCK``.
     """
     actions = mutant.make()
     changed, gone = changed_in(actions)
@@ -165,7 +164,7 @@ def judge(mutant: Mutant, until: str | None = None, arenas: Iterable[Arena] = AR
     found: list[Findings] = []
     for arena in arenas:
         if arena.concerns((*changed, *before, *gone)) and arena.differs(changed, gone, actions):
-            found.append(tried(arena, mutant, changed))
+            found.append(tried(arena, actions, changed))
             if found[-1].notices(until) if until else found[-1].broken:
                 break
     return Judgement(mutant.name, tuple(found))

@@ -15,7 +15,7 @@ from peeklock.model.search import Search
 from peeklock.model.tables import Watch
 from peeklock.model.view import View, column_question
 from peeklock.model.world import World
-from peeklock.spec.actions import Action, Label
+from peeklock.spec.actions import Action
 from peeklock.spec.faults import DISHONEST, FAULTS, FIFO, fault
 from peeklock.spec.policy import (
     BEFORE,
@@ -43,22 +43,26 @@ OWNERS = tuple(WATCHES.values())
 ALL = frozenset(f.name for f in FAULTS)
 
 
-_Key: TypeAlias = tuple[Part, Label, Term | None, Term | None, frozenset[tuple[int, int]]]
+_Obligations: TypeAlias = dict[Part, Term | None]
 
 
 @frozen(slots=False)
 class Remembering(Variant):
     """A variant that works out what a part asks of an action once only: mutants share most of their actions."""
 
-    _known: dict[_Key, Term | None] = field(factory=dict, eq=False, repr=False)
+    _by_step: dict[tuple[object, ...], _Obligations] = field(factory=dict, eq=False, repr=False)
+    _by_action: dict[Action, _Obligations] = field(factory=dict, eq=False, repr=False)
+    """The action that was asked about last: one is asked about many times on end."""
 
     def obligation(self, part: Part, action: Action) -> Term | None:
         """What the part asks of a state in which the action is taken; its guards do not matter to that."""
-        effects = frozenset((e.target.serial, e.value.serial) for e in action.effects)
-        key = (part, action.label, action.worker, action.item, effects)
-        if key not in self._known:
-            self._known[key] = super().obligation(part, action)
-        return self._known[key]
+        known = self._by_action.get(action)
+        if known is None:
+            self._by_action.clear()
+            known = self._by_action[action] = self._by_step.setdefault(step_of(action), {})
+        if part not in known:
+            known[part] = super().obligation(part, action)
+        return known[part]
 
 
 @frozen(slots=False, eq=False)
@@ -125,7 +129,7 @@ class Arena:
         If not, then every run of the mutant is one of the protocol, and no promise can be broken.
         """
         for action in self.mutated(changed).actions:
-            like = (both(*a.guards) for a in self._own.values() if _step(a) == _step(action))
+            like = (both(*a.guards) for a in self._own.values() if step_of(a) == step_of(action))
             if self._somewhere(both(*action.guards, ~either(*like)), action):
                 return True
         return False
@@ -133,12 +137,12 @@ class Arena:
     def _does_the_same(self, names: Iterable[str], theirs: tuple[Action, ...]) -> bool:
         """Where an action is missing, does another one take the same step, and the other way round?"""
         both_sides = (*self._own.values(), *theirs)
-        for step in dict.fromkeys(_step(a) for a in both_sides if a.name in names):
+        for step in dict.fromkeys(step_of(a) for a in both_sides if a.name in names):
             like = [
-                [both(*a.guards) for a in side if _step(a) == step] for side in (self._own.values(), theirs)
+                [both(*a.guards) for a in side if step_of(a) == step] for side in (self._own.values(), theirs)
             ]
             mine, other = (either(*guards) for guards in like)
-            action = next(a for a in both_sides if _step(a) == step)
+            action = next(a for a in both_sides if step_of(a) == step)
             if self._somewhere(either(mine & ~other, other & ~mine), action):
                 return False
         return True
@@ -205,6 +209,8 @@ def _arenas() -> Iterator[Arena]:
     yield _arena("retry, two items", workers=1, items=2)
     yield _arena("hardened, two items", HARDENED, workers=1, items=2)
     yield _arena("before", BEFORE, switch=rule.ack_attempts)
+    four = evolve(RETRY, ack_attempts=4, ack_waits_ms=(100, 200, 400))
+    yield _arena("retry with four attempts", four, switch=rule.ack_attempts)
     # A fault must be one that is switched on.
     for name in (f.name for f in FAULTS):
         yield _arena(f"retry without {name}", faults=ALL - {name}, switch=fault(name))
@@ -259,7 +265,7 @@ def changed_in(actions: tuple[Action, ...]) -> tuple[tuple[Action, ...], tuple[A
     return changed, tuple(a for a in ORIGINAL if a.name not in there)
 
 
-def _step(action: Action) -> tuple[object, ...]:
+def step_of(action: Action) -> tuple[object, ...]:
     """What the action does, whenever it can happen."""
     return (
         action.label,
@@ -269,4 +275,4 @@ def _step(action: Action) -> tuple[object, ...]:
 
 
 def _content(action: Action) -> tuple[object, ...]:
-    return frozenset(g.serial for g in action.guards), _step(action)
+    return frozenset(g.serial for g in action.guards), step_of(action)

@@ -57,7 +57,7 @@ def test_an_equivalent_mutant_has_as_many_states_and_steps_at_every_depth() -> N
     judgement = judge(mutant)
     assert judgement.fate is Fate.EQUIVALENT
     assert reason_for(judgement) is not None
-    search, stopped = explored(ARENAS[0], mutant)
+    search, stopped = explored(ARENAS[0], mutant.make())
     own = ARENAS[0].search.statistics
     assert not stopped
     assert (search.statistics.level_sizes, search.statistics.fired) == (own.level_sizes, own.fired)
