@@ -7,6 +7,8 @@ itself and all others; where the others turn out not to matter, the term is loca
 
 from __future__ import annotations
 
+from functools import cache
+
 from peeklock.spec.evaluate import PLACE, Code
 from peeklock.spec.protocol import I, W
 from peeklock.spec.terms import (
@@ -27,6 +29,7 @@ _OTHER = {WORKER: element(WORKER, -1), ITEM: element(ITEM, -1)}
 _MINE = {WORKER: W, ITEM: I}
 
 
+@cache
 def localized(term: Term, params: tuple[Term, ...]) -> Term | None:
     """The term without quantifiers, in terms of the parameters only; None where it speaks of others too."""
     result = rebuild(term, lambda t: _split(t, params))

@@ -103,3 +103,10 @@ POSSIBILITIES = (
         needs=frozenset({tries, "shutdown"}),
     ),
 )
+
+NEVER_TAKEN: dict[str, tuple[str, ...]] = {
+    "before": ("refusal is uncertain",),
+    "retry": (),
+    "hardened": ("cancellation ack",),
+}
+"""What actions are called that a policy is stated never to take; every other one must be taken by somebody."""

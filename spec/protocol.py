@@ -200,3 +200,4 @@ def resolved(term: Term, effects: Iterable[Assignment]) -> Term:
 
 PROMISES = (*settling.PROMISES, *contract.PROMISES)
 POSSIBILITIES = possible.POSSIBILITIES
+NEVER_TAKEN = possible.NEVER_TAKEN

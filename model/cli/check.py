@@ -241,6 +241,7 @@ def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) 
             *(j.promise.id for j in r.promises if not j.as_stated and j.verdict is not Verdict.UNKNOWN),
             *(p.possibility.id for p in r.possibilities if not p.as_stated and p.found is not None),
             *(("a stuck state",) if r.stuck is not None else ()),
+            *(f"'{name}', which never happens," for name in r.silently_gone),
         )
     ]
     wrong += [f"the proof of {pid} under {p.main.policy.name}" for p in proofs for pid in p.missing()]
