@@ -22,7 +22,7 @@ from peeklock.spec.evaluate import ITEM_VARIABLES, PLACE, Record, State
 from peeklock.spec.state import Row, issued, row
 from peeklock.spec.terms import Term, Variable, arguments, both
 
-CHUNK = 1 << 17
+CHUNK = 1 << 16
 """States expanded at once: enough to hide the cost of a call, few enough to stay in the cache."""
 
 THREADS = min(os.cpu_count() or 1, 4)
