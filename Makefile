@@ -20,7 +20,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p peeklock.spec -p peeklock.model -p peeklock.cli -p peeklock.impl -p peeklock.proofs -p peeklock.harness
-	$(BIN)/pyright
+	$(BIN)/pyright -p .
 
 mutants: $(READY)
 	@$(BIN)/python -m peeklock.model.mutants

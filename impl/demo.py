@@ -5,6 +5,7 @@ response is lost, so the next attempt is refused. Without an argument, both. The
 file in a temporary directory, and time is virtual, so the output is always the same.
 """
 
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -32,8 +33,13 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) > 1 or not set(arguments) <= set(SCRIPTS):
         print(f"{USAGE} (got: {' '.join(map(repr, arguments))})", file=sys.stderr)
         return 2
-    for name in arguments or SCRIPTS:
-        play(name)
+    try:
+        for name in arguments or SCRIPTS:
+            play(name)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has gone: nothing is left to be said, at the end neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

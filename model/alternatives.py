@@ -27,4 +27,5 @@ def alternatives(world: World, broken: BrokenPart) -> list[Line]:
             if keeps and (w, i) == (last.worker, last.item):
                 told = line(action, before, after, w, i)
                 found.setdefault((told.who, told.does, told.answer), told)
-    return list(found.values())
+    seen = line(last.action, before, broken.trace.states[-1], last.worker, last.item)
+    return [told for told in found.values() if (told.does, told.answer) != (seen.does, seen.answer)]

@@ -70,8 +70,10 @@ def restore(search: Search, path: Path) -> None:
             header = json.loads(str(data["header"]))
             states = data["states"]
             folds = [data[name] for name in sorted(data.files) if name.startswith("fold")]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise CheckpointError(f"{path}: not a checkpoint: {error}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        raise CheckpointError(f"{path}: not a checkpoint, or damaged; remove it to begin anew") from None
     if header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: a checkpoint of format {header.get('format')}; allowed: {FORMAT}")
     if header["search"] != fingerprint(search):

@@ -11,6 +11,8 @@ from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record, 
 from peeklock.spec.state import Row, row, working_on
 
 _HAND, _ROW = PLACE[working_on], PLACE[row]
+MOST_RENAMED = 5
+"""With more items, all their orders would take longer than they save: then only workers are renamed."""
 _GONE = (encoded(Row.ACKED), encoded(Row.CANCELLED))
 
 
@@ -85,7 +87,8 @@ class Workers(Numbering):
     """The records of workers, closed under renaming of the items."""
 
     def __init__(self, items: int) -> None:
-        self.renamings = [p for p in permutations(range(items)) if p != tuple(range(items))]
+        orders = permutations(range(items)) if items <= MOST_RENAMED else ()
+        self.renamings = [p for p in orders if p != tuple(range(items))]
         super().__init__(INITIAL_WORKER)
 
     def of(self, record: Record) -> int:

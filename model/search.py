@@ -210,7 +210,8 @@ class Search:
         self, limits: Limits, report: Callable[[Statistics, int], None] | None, start: Iterable[State]
     ) -> Statistics:
         statistics, visited = self.statistics, Visited()
-        begun = time.monotonic() - statistics.seconds
+        here = time.monotonic()
+        begun = here - statistics.seconds
         if self.levels:  # it goes on from where another search was stopped
             for level in self.levels[:-1]:
                 visited.add(level)
@@ -228,7 +229,8 @@ class Search:
                 statistics.seconds = time.monotonic() - begun
                 if report is not None:
                     report(statistics, len(frontier) - place)
-                self._heed(limits, sum(f.nbytes for f in fresh) + visited.nbytes * 2)
+                used = sum(f.nbytes for f in fresh) + visited.nbytes * 2
+                self._heed(limits, time.monotonic() - here, used)
             frontier = visited.new_among(unique(np.concatenate(fresh)))
             if len(frontier):
                 self._enter(frontier)
@@ -257,10 +259,10 @@ class Search:
         self.packing.resume(workers, items, folds)
         self.levels, self.statistics, self._counted = levels, statistics, dict(statistics.fired)
 
-    def _heed(self, limits: Limits, used: int) -> None:
+    def _heed(self, limits: Limits, seconds: float, used: int) -> None:
         statistics = self.statistics
         reason = ""
-        if limits.seconds is not None and statistics.seconds > limits.seconds:
+        if limits.seconds is not None and seconds > limits.seconds:
             reason = f"the limit of {limits.seconds:g} seconds"
         if limits.bytes is not None and used > limits.bytes:
             reason = f"the limit of {limits.bytes >> 20} MiB of memory"

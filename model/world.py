@@ -12,6 +12,9 @@ from peeklock.spec.protocol import ACTIONS, Variant, specialized
 from peeklock.spec.state import issued
 from peeklock.spec.terms import FALSE, Term, both
 
+LARGEST = 250
+"""No size of a world may be larger: a variable of a record is a byte."""
+
 
 class WorldError(ValueError):
     """A world that cannot be."""
@@ -32,9 +35,12 @@ class World:
     actions_of_protocol: tuple[Action, ...] = field(default=ACTIONS, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        for name in ("workers", "items", "deliveries"):
-            if getattr(self, name) < 1:
-                raise WorldError(f"{name} is {getattr(self, name)}; allowed: 1 or more")
+        policy = self.variant.policy
+        sizes = {n: getattr(self, n) for n in ("workers", "items", "deliveries")}
+        sizes |= {n: getattr(policy, n) for n in ("max_attempts", "ack_attempts")}
+        for name, size in sizes.items():
+            if not 1 <= size <= LARGEST:
+                raise WorldError(f"{name} is {size}; allowed in a bounded world: 1 to {LARGEST}")
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:

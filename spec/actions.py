@@ -108,6 +108,9 @@ class Clause:
     def then(self, *effects: Assignment | tuple[Assignment, ...]) -> Clause:
         """What the step writes. What is not assigned stays as it was."""
         flat = [a for e in effects for a in (e if isinstance(e, tuple) else (e,))]
+        for k, a in enumerate(flat):
+            if any(a.target is b.target for b in (*self.effects, *flat[:k])):
+                raise ValueError(f"{a.target} is assigned twice in one step")
         return evolve(self, effects=(*self.effects, *flat))
 
     def starting(self, timer: Timer) -> Clause:
@@ -140,7 +143,10 @@ def _piece(function: Callable[..., Clause], **label: object) -> Piece:
     names = inspect.signature(function).parameters
     params = tuple(parameter(n, _SORTS[str(p.annotation)]) for n, p in names.items())
     sentence = " ".join((function.__doc__ or "").split())
-    return Piece(function.__name__, sentence, params, function(*params), **label)  # type: ignore[arg-type]
+    clause = function(*params)
+    if not isinstance(clause, Clause):
+        raise TypeError(f"{function.__name__} has to return when(…), not {clause!r}")
+    return Piece(function.__name__, sentence, params, clause, **label)  # type: ignore[arg-type]
 
 
 _Decorator: TypeAlias = Callable[[Callable[..., Clause]], Piece]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ class Policy:
     """The named policy whose stated verdicts this one is held against."""
     source: str = field(default="")
     """The file that it was read from, if it was."""
+    given: tuple[str, ...] = ()
+    """The fields that the file sets."""
 
     def __attrs_post_init__(self) -> None:
         if self.ack_attempts < 1:
@@ -171,8 +174,10 @@ def _value(where: str, name: str, value: Any) -> Any:
             raise PolicyError(f"{where}: {name} is {value!r}; allowed: a list of whole milliseconds")
         return tuple(value)
     if name == "name":
-        if not isinstance(value, str) or not value:
-            raise PolicyError(f"{where}: name is {value!r}; allowed: a word")
+        if not isinstance(value, str) or not re.fullmatch(r"[\w.-]{1,60}", value) or value in POLICIES:
+            raise PolicyError(
+                f"{where}: name is {value!r}; allowed: a word of its own, of letters, digits, . _ -"
+            )
         return value
     if name in _SWITCHES:
         if type(value) is not bool:
@@ -187,18 +192,18 @@ def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; ``PolicyError`` with one line when the file is not one."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PolicyError(f"{path}: not a policy file: {reason}") from error
     base = data.pop("base", "retry")
     if not isinstance(base, str) or base not in POLICIES:
         raise PolicyError(f"{path}: base is {base!r}; allowed: {', '.join(POLICIES)}")
-    known = [n for n in fields_dict(Policy) if n not in ("stands_for", "source")]
+    known = [n for n in fields_dict(Policy) if n not in ("stands_for", "source", "given")]
     for name in data:
         if name not in known:
             raise PolicyError(f"{path}: unknown field {name!r}; allowed: base, {', '.join(known)}")
     changes = {name: _value(str(path), name, value) for name, value in data.items()}
-    return evolve(POLICIES[base], **{"name": path.stem, "source": str(path), **changes})
+    return evolve(POLICIES[base], **{"name": path.stem, "source": str(path), "given": tuple(data), **changes})
 
 
 def find_policy(name_or_path: str) -> Policy:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.explain import as_data, causes_in_words
-from peeklock.cli.options import add_world_options, limits_of, policies_of, promises_of, world_of
+from peeklock.cli.options import add_world_options, chosen, limits_of, policies_of, promises_of, world_of
 from peeklock.cli.progress import Progress
 from peeklock.cli.proving import Proofs, proofs_for
 from peeklock.cli.show import console, say
@@ -134,8 +134,7 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
             if place < len(proofs) and proofs[place].assuming_less(j.promise):
                 off = "; or ".join(proofs[place].assuming_less(j.promise))
                 say(out, f"     Proved for all sizes where these are off: {off}.")
-            policy = result.world.variant.policy
-            say(out, f"     peeklock explain {j.promise.id} --policy {policy.source or policy.name}")
+            say(out, f"     peeklock explain {j.promise.id} {chosen(result.world)}")
     out.print()
     for place, result in enumerate(results):
         _print_statistics(out, result)
@@ -180,6 +179,8 @@ PROVED = "∎"
 
 def _verdict_cell(judged: Judged, proof: Proof | None) -> Text:
     cell = Text(judged.verdict.value, style=_STYLE[judged.verdict])
+    if judged.verdict is Verdict.UNKNOWN and proof is Proof.PROVED:
+        return Text(f"holds {PROVED}", style=_STYLE[Verdict.HOLDS])  # for every size, so for this one too
     if judged.verdict is Verdict.HOLDS and proof is not None:
         cell.append(f" {PROVED}" if proof is Proof.PROVED else " (here; not proved)")
     if not judged.as_stated:
@@ -228,8 +229,10 @@ def _print_statistics(out: Console, result: Check) -> None:
             out,
             f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more",
         )
-    if result.never_fired and not result.stopped:
-        say(out, f"  never fired: {'; '.join(result.never_fired)}")
+    if result.silently_gone:
+        say(out, f"  never happened: {'; '.join(result.silently_gone)}")
+    elif result.never_fired and not result.stopped:
+        say(out, f"  {len(result.never_fired)} kinds of steps never happened (--json names them)")
 
 
 def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
@@ -244,11 +247,33 @@ def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) 
             *(f"'{name}', which never happens," for name in r.silently_gone),
         )
     ]
-    wrong += [f"the proof of {pid} under {p.main.policy.name}" for p in proofs for pid in p.missing()]
-    for r in unknown:
-        count = sum(j.verdict is Verdict.UNKNOWN for j in r.promises)
-        name = r.world.variant.policy.name
-        say(out, f"[bold yellow]unfinished:[/bold yellow] {count} verdicts under {name} are unknown")
+    wrong += [
+        f"the proof of {pid} under {p.main.policy.name}" for p in proofs for pid in dict.fromkeys(p.missing())
+    ]
+    for place, r in enumerate(results):
+        proved = proofs[place].verdict if place < len(proofs) else (lambda promise: None)
+        open_ = [
+            j.promise.id
+            for j in r.promises
+            if j.verdict is Verdict.UNKNOWN and proved(j.promise) is not Proof.PROVED
+        ]
+        if r.stopped:
+            name = r.world.variant.policy.name
+            left = (
+                f"unknown under {name}: {', '.join(open_)}"
+                if open_
+                else f"under {name} the search was not complete"
+            )
+            say(out, f"[bold yellow]unfinished:[/bold yellow] {left}")
+        if r.world.deliveries < r.world.variant.policy.max_attempts + 2:
+            say(
+                out,
+                f"note: with {r.world.deliveries} deliveries of an item and max_attempts "
+                f"{r.world.variant.policy.max_attempts} this world is too small to show all that is stated; "
+                "it takes two deliveries more than max_attempts",
+            )
+        for text in proofs[place].gaps(r) if place < len(proofs) else ():
+            say(out, f"not proved: {text}")
     if wrong:
         say(out, f"[bold red]not as stated:[/bold red] {', '.join(wrong)}")
     elif not unknown:
@@ -282,6 +307,7 @@ def _data(result: Check, proofs: Proofs | None) -> dict[str, Any]:
             "depth": s.depth,
             "seconds": round(s.seconds, 3),
             "fired": s.fired,
+            "never_fired": list(result.never_fired),
         },
         "stopped": result.stopped,
         "stuck": result.stuck is not None,

@@ -7,7 +7,7 @@ class UsageError(Exception):
     """What is wrong, where, and what is allowed, in one line. The command ends with exit code 2."""
 
 
-def chosen(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+def chosen_names(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     """The names in a comma-separated list; ``UsageError`` for one that is not known."""
     names = tuple(n.strip() for n in text.split(",") if n.strip())
     if not names:

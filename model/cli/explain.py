@@ -13,6 +13,7 @@ from peeklock.cli.options import add_world_options, limits_of, policies_of, worl
 from peeklock.cli.progress import Progress
 from peeklock.cli.show import console, say, tell_run, told
 from peeklock.model.alternatives import alternatives
+from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
 from peeklock.spec.narrative import Line
 from peeklock.spec.protocol import PROMISES
@@ -37,6 +38,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Explain one promise. 0 when its verdict is as stated, 1 when not."""
     known = {p.id: p for p in PROMISES}
+    options.promise = options.promise.upper() if options.promise.upper() in known else options.promise
     if options.promise not in known:
         raise UsageError(f"unknown promise {options.promise!r}; allowed: {', '.join(known)}")
     (policy,) = policies_of([options.policy])
@@ -67,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
                 Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
             }[judged.verdict]
             say(out, f"{judged.promise.id} {word}.")
+    if result.stopped == INTERRUPTED:
+        return 130
     return 0 if judged.as_stated and not result.stopped else 1
 
 
@@ -101,7 +105,12 @@ def causes_in_words(judged: Judged) -> str:
     if not judged.causes:
         return "The smallest set of fault classes that breaks it was not looked for."
     sets = [" and ".join(sorted(c)) if c else "no fault at all" for c in judged.causes]
-    return "The smallest sets of fault classes that break it: " + "; or ".join(sets) + "."
+    many = (
+        "The smallest sets of fault classes that break it: "
+        if len(sets) > 1
+        else "What it takes to break it: "
+    )
+    return many + "; or ".join(sets) + "."
 
 
 def as_data(judged: Judged, result: Check) -> dict[str, Any]:

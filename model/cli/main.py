@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import sys
 from typing import NoReturn
@@ -31,6 +33,9 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without the character gets its number
     try:
         options = parser().parse_args(arguments)
         code: int = options.run(options)
@@ -42,9 +47,15 @@ def run(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("peeklock: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EPIPE):
+            raise
+        # What is still in the buffer must not be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        if error.errno == errno.EPIPE:
+            return 141
+        print(f"peeklock: cannot write the output: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 
 from attrs import evolve
 
-from peeklock.cli.errors import UsageError, chosen
+from peeklock.cli.errors import UsageError, chosen_names
 from peeklock.model.search import Limits
 from peeklock.model.world import World, WorldError
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
@@ -59,11 +59,11 @@ def world_of(options: argparse.Namespace, policy: Policy) -> World:
     known = tuple(f.name for f in KNOWN_FAULTS)
     faults = {f.name for f in FAULTS}
     if options.only is not None:
-        faults = set(chosen(options.only, known, "fault class"))
+        faults = set(chosen_names(options.only, known, "fault class"))
     if options.also is not None:
-        faults |= set(chosen(options.also, known, "fault class"))
+        faults |= set(chosen_names(options.also, known, "fault class"))
     if options.without is not None:
-        faults -= set(chosen(options.without, known, "fault class"))
+        faults -= set(chosen_names(options.without, known, "fault class"))
     try:
         maximum = _max_attempts(options, policy)
         variant = Variant(evolve(policy, max_attempts=maximum), frozenset(faults))
@@ -78,12 +78,29 @@ def _max_attempts(options: argparse.Namespace, policy: Policy) -> int:
     """A world is small: two attempts stand for many, unless somebody asks for another number."""
     if options.max_attempts is not None:
         return int(options.max_attempts)
-    return policy.max_attempts if policy.max_attempts != POLICIES[policy.stands_for].max_attempts else 2
+    return policy.max_attempts if "max_attempts" in policy.given else 2
+
+
+def chosen(world: World) -> str:
+    """The options that describe a world, as they are typed; what is the default is left out."""
+    policy, faults = world.variant.policy, world.variant.faults
+    words = [f"--policy {policy.source or policy.name}"]
+    usual = {"workers": 2, "items": 2, "deliveries": policy.max_attempts + 2}
+    words += [
+        f"--{name} {getattr(world, name)}" for name, size in usual.items() if getattr(world, name) != size
+    ]
+    if policy.max_attempts != 2 and "max_attempts" not in policy.given:
+        words.append(f"--max-attempts {policy.max_attempts}")
+    off = [f.name for f in FAULTS if f.name not in faults]
+    more = [f.name for f in KNOWN_FAULTS if f.name in faults and f not in FAULTS]
+    words += [f"--without {','.join(off)}"] if off else []
+    words += [f"--with {','.join(more)}"] if more else []
+    return " ".join(words)
 
 
 def limits_of(options: argparse.Namespace) -> Limits:
     """The limits that the options set; by default four fifths of the memory that is free now."""
-    if options.limit_seconds is not None and options.limit_seconds <= 0:
+    if options.limit_seconds is not None and not options.limit_seconds > 0:
         raise UsageError(f"--limit-seconds is {options.limit_seconds:g}; allowed: more than 0")
     if options.limit_mib is not None and options.limit_mib <= 0:
         raise UsageError(f"--limit-mib is {options.limit_mib}; allowed: 1 or more")
@@ -98,5 +115,5 @@ def promises_of(text: str | None) -> tuple[Promise, ...]:
     """The promises that were asked for; all when none was."""
     if text is None:
         return PROMISES
-    ids = chosen(text, tuple(p.id for p in PROMISES), "promise")
+    ids = chosen_names(text.upper(), tuple(p.id for p in PROMISES), "promise")
     return tuple(p for p in PROMISES if p.id in ids)

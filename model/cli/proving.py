@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from peeklock.model.verdicts import Check, Verdict
 from peeklock.model.world import World
 from peeklock.proofs import ProofReport, prove, prove_as_stated
 from peeklock.proofs import Verdict as Proof
@@ -31,6 +32,24 @@ class Proofs:
             " and ".join(sorted(self.main.faults - report.faults))
             for report in self.limited
             if any(p is promise for p in report.asked) and report.verdict(promise) is Proof.PROVED
+        )
+
+    def gaps(self, result: Check) -> tuple[str, ...]:
+        """For promises that the search found to hold and the induction did not: where the induction ends."""
+        holds = {j.promise.id for j in result.promises if j.verdict is Verdict.HOLDS}
+        unproved = [p.id for p in self.main.asked if p.id in holds and self.verdict(p) is not Proof.PROVED]
+        if not unproved:
+            return ()
+        ends = [
+            f"'{row.text}' does not follow after the step '{row.broken_by[0]}'"
+            for row in self.main.rows
+            if row.verdict is Proof.REFUTED
+            and row.broken_by
+            and (row.promise is None or row.promise in unproved)
+        ]
+        return (
+            f"{', '.join(unproved)}: it holds in this world, but the induction ends where "
+            + "; ".join(ends[:3]),
         )
 
     @property

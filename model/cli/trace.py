@@ -11,6 +11,7 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
 from peeklock.cli.show import console, say
 from peeklock.harness.judge import Judgement, judge
+from peeklock.harness.observation import shown
 from peeklock.harness.tracefile import TraceError, read
 from peeklock.spec.policy import Policy
 from peeklock.spec.protocol import PROMISES
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 def _print(found: Judgement, policy: Policy, source: str) -> None:
     out = console()
     if source:
-        say(out, f"run: {source}")
+        say(out, f"run: {shown(source)}")
     if found.violation is None:
         out.print(
             f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained"

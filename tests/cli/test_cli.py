@@ -93,7 +93,9 @@ def test_explain_of_a_promise_that_holds_says_so(capsys: pytest.CaptureFixture[s
         (["check", "--promise", "S99"], "unknown promise 'S99'; allowed: S1, S2"),
         (["check", "--without", "gremlins"], "unknown fault class 'gremlins'; allowed: ack-retryable"),
         (["check", "--only", ","], "no fault class given; allowed: ack-retryable"),
-        (["check", "--workers", "0"], "workers is 0; allowed: 1 or more"),
+        (["check", "--workers", "0"], "workers is 0; allowed in a bounded world: 1 to 250"),
+        (["check", "--deliveries", "251"], "deliveries is 251; allowed in a bounded world: 1 to 250"),
+        (["check", "--limit-seconds", "nan"], "--limit-seconds is nan; allowed: more than 0"),
         (["check", "--workers", "two"], "invalid int value: 'two'"),
         (["check", "--limit-seconds", "0"], "--limit-seconds is 0; allowed: more than 0"),
         (["explain", "R1"], "unknown promise 'R1'"),
@@ -123,6 +125,10 @@ def test_bad_input_gets_one_line_and_exit_code_2(
         ("ack_attempts = 0\nack_waits_ms = []", "ack_attempts is 0; allowed: 1 or more"),
         ("shutdown_grace_ms = -1", "shutdown_grace_ms is -1; allowed: 0 or more milliseconds"),
         ("ack_attempts = ", "not a policy file"),
+        ("ack_attempts = " + "9" * 5000, "not a policy file"),
+        ("x = " + "[" * 5000 + "]" * 5000, "not a policy file"),
+        ('name = "x\\ny"', "allowed: a word of its own"),
+        ('name = "hardened"', "allowed: a word of its own"),
     ],
 )
 def test_a_policy_that_cannot_be_is_refused(
@@ -181,6 +187,32 @@ def test_a_stopped_search_goes_on_from_its_checkpoint(
     assert not file.exists()
 
 
+def test_a_follow_up_command_is_about_the_same_world(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--policy", "hardened", "--with", "dishonest-permanent", "--items", "1", "--workers", "1"]
+    assert run(["check", "--no-proof", *options]) == 1
+    (told,) = (
+        line.strip() for line in capsys.readouterr().out.splitlines() if "peeklock explain S13" in line
+    )
+    assert run(told.split()[1:]) == 1
+    assert "S13 is broken at step" in capsys.readouterr().out
+
+
+def test_a_proof_holds_where_the_search_was_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--policy", "retry", "--promise", "S1", "--limit-seconds", "0.001"]) == 1
+    out = capsys.readouterr().out
+    assert "holds ∎" in out
+    assert "the search was not complete" in out
+
+
+def test_a_full_disk_is_said_in_one_line() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            command("explain", "S1", *SMALL), stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["peeklock: cannot write the output: No space left on device"]
+
+
 def test_a_checkpoint_of_another_search_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,7 +236,7 @@ def test_a_checkpoint_of_another_search_is_refused(
     assert "the checkpoint of another search" in capsys.readouterr().err
     file.write_text("nonsense", encoding="utf-8")
     assert run(["check", "--policy", "hardened", "--no-proof", "--checkpoint", str(file)]) == 2
-    assert "search.npz: not a checkpoint" in capsys.readouterr().err
+    assert "not a checkpoint, or damaged" in capsys.readouterr().err
     assert run(["check", "--no-proof", "--checkpoint", str(file)]) == 2
 
 
@@ -219,6 +251,8 @@ def test_an_interrupt_prints_what_was_found_and_exits_with_130() -> None:
         command("check", "--policy", "retry", "--workers", "3", "--no-proof"),
         stdout=subprocess.PIPE,
         stderr=theirs,
+        # A job that runs in the background inherits an interrupt that is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     shown = b""

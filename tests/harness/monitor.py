@@ -12,7 +12,7 @@ from functools import cache
 
 from attrs import evolve, frozen
 
-from peeklock.harness.observation import Observation
+from peeklock.harness.observation import Observation, shown
 from peeklock.spec.actions import ABANDONS, Action, Answer, Call, Event, Label, Metric, Timer
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, State, Stepper, predicate
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
@@ -229,15 +229,20 @@ class Monitor:
             assert label.call is not None
             assert label.answer is not None
             after = evolve(after, owed=after.owed | {(w, label.call, label.answer)})
-        if self.scope.counts and label.counts is not None:
-            after = evolve(after, said=after.said | {(w, label.counts)})
+        if stepper.action.worker is not None:
+            # Where counts are not all recorded, one that was not seen by now will not be.
+            others = frozenset(x for x in after.said if x[0] != w)
+            after = evolve(
+                after, said=others | ({(w, label.counts)} if label.counts is not None else frozenset())
+            )
         if self.scope.clock and stepper.action.timer is not None:
             after = self._timed(after, stepper.action.timer, i, seen)
         yield after
 
     def _is_behind(self, world: World, w: int) -> bool:
         """Has this worker done something before that should have been seen by now?"""
-        return any(x[0] == w for x in world.owed) or any(x[0] == w for x in world.said)
+        unsaid = self.scope.counts and any(x[0] == w for x in world.said)
+        return unsaid or any(x[0] == w for x in world.owed)
 
     def _timed(self, world: World, timer: Timer, i: int, seen: Observation) -> World:
         assert seen.at_ms is not None
@@ -296,12 +301,13 @@ class Monitor:
 
     def described(self, world: World) -> tuple[str, ...]:
         """One state in words: each item, and each worker that has something in hand."""
-        names = {number: name for name, number in self.workers.items()}
-        texts = {(i, t): text for text, i, t in world.tokens}
-        items = [
-            f"{name}: {describe_item(world.state[1][number], lambda t, n=number: texts.get((n, t), f'token {t}'))}"  # type: ignore[misc]
-            for name, number in self.items.items()
-        ]
+        names = {number: shown(name) for name, number in self.workers.items()}
+        texts = {(i, t): shown(text) for text, i, t in world.tokens}
+        items = []
+        for name, number in self.items.items():
+            of_item = {t: text for (i, t), text in texts.items() if i == number}
+            told = describe_item(world.state[1][number], lambda t, known=of_item: known.get(t, f"token {t}"))  # type: ignore[misc]
+            items.append(f"{shown(name)}: {told}")
         workers = [
             f"{names.get(w, item_name(w))}: {describe_worker(record)}"
             for w, record in enumerate(world.state[0])

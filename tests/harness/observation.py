@@ -36,8 +36,8 @@ class Observation:
     """Where it was seen: a file's line, or a step's number."""
 
     def __str__(self) -> str:
-        who = f"worker {self.worker}: " if self.worker else ""
-        about = " ".join(x for x in (self.token or self.item or "",) if x)
+        who = f"worker {shown(self.worker)}: " if self.worker else ""
+        about = shown(self.token or self.item or "")
         if self.counts is not None:
             return f"{who}counts {self.counts.value}"
         if self.event is not None:
@@ -48,3 +48,12 @@ class Observation:
         if self.answer is Answer.OK:
             effect = ""
         return f"{who}{self.call.value} {about}{answer}{effect}".replace("  ", " ")
+
+
+MOST_SHOWN = 60
+
+
+def shown(text: str) -> str:
+    """A name from outside as it may be printed: nothing that steers a terminal, and not too long."""
+    plain = text if text.isprintable() else ascii(text)[1:-1]
+    return plain if len(plain) <= MOST_SHOWN else plain[: MOST_SHOWN - 1] + "…"

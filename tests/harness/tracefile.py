@@ -75,11 +75,22 @@ class _Line:
     def __init__(self, path: Path, number: int, text: str) -> None:
         self.path, self.number, self.text = path, number, text
         try:
-            self.data: dict[str, Any] = json.loads(text)
+            self.data: dict[str, Any] = json.loads(text, object_pairs_hook=self._once)
         except json.JSONDecodeError as error:
             raise self.wrong(f"not JSON: {error.msg}", column=error.colno) from None
+        except TraceError:
+            raise
+        except (ValueError, RecursionError):
+            raise self.wrong("not JSON of a trace: a number too long, or nested too deeply") from None
         if not isinstance(self.data, dict):
             raise self.wrong(f"a {type(self.data).__name__}; allowed: an object")
+
+    def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            twice = next(name for name, _ in pairs if [n for n, _ in pairs].count(name) > 1)
+            raise self.wrong(f"{twice} stands twice", twice)
+        return found
 
     def wrong(self, what: str, about: str | None = None, column: int = 1) -> TraceError:
         """The error that names this line, and the column of the field that it is about."""
@@ -168,6 +179,11 @@ def _observation(line: _Line) -> Observation:
         texts.values()
     ):
         raise line.wrong("allowed: with a token, a worker or an item, to say whose it is")
+    answer, effect = line.one_of("answer", Answer), line.typed("effect", bool)
+    if answer is Answer.NOTHING and call is not Call.FETCH:
+        raise line.wrong("answer is 'nothing'; allowed: for a fetch", "answer")
+    if (answer is Answer.OK and effect is False) or (answer is Answer.NOTHING and effect):
+        raise line.wrong(f"effect is {effect}, which contradicts the answer", "effect")
     completion = line.typed("completion", str)
     if completion is not None and completion not in _COMPLETIONS:
         raise line.wrong(f"completion is {completion!r}; allowed: {', '.join(_COMPLETIONS)}", "completion")
@@ -175,8 +191,8 @@ def _observation(line: _Line) -> Observation:
         call=call,
         event=event,
         counts=counts,
-        answer=line.one_of("answer", Answer),
-        effect=line.typed("effect", bool),
+        answer=answer,
+        effect=effect,
         attempt=line.typed("attempt", int),
         completions=_COMPLETIONS.get(completion or "", ()),
         at_ms=line.typed("t_ms", int),

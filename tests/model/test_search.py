@@ -261,7 +261,7 @@ def test_a_trace_comes_out_of_states_of_several_words() -> None:
 
 
 def test_a_world_has_at_least_one_of_everything() -> None:
-    with pytest.raises(WorldError, match="deliveries is 0; allowed: 1 or more"):
+    with pytest.raises(WorldError, match="deliveries is 0; allowed in a bounded world: 1 to 250"):
         world(deliveries=0)
 
 

@@ -137,6 +137,20 @@ def test_a_verdict_must_be_counted_and_only_the_right_one() -> None:
         watch(monitor(scope), *RUN, called(Call.ACK, Answer.OK), fetched("t2", 1))
 
 
+def test_a_count_that_was_seen_is_judged_although_not_all_are_recorded() -> None:
+    right, wrong = (Observation(counts=m, worker="A") for m in (Metric.SUCCESS, Metric.UNCERTAIN))
+    watch(monitor(), *RUN, called(Call.ACK, Answer.OK), right)
+    watch(monitor(), *RUN, called(Call.ACK, Answer.OK))
+    with pytest.raises(Violation):
+        watch(monitor(), *RUN, called(Call.ACK, Answer.OK), wrong)
+
+
+def test_names_from_outside_do_not_steer_a_terminal() -> None:
+    seen = Observation(event=Event.CRASH, worker="A\x1b[31m\n", token="x" * 5_000_000)
+    assert str(seen).isprintable()
+    assert len(str(seen)) < 200
+
+
 def test_a_completion_must_be_the_one_that_the_handler_gave() -> None:
     wrong = Observation(
         Call.ACK, worker="A", token="t1", answer=Answer.OK, completions=(Result.APPLICATION_ERROR,)
@@ -204,6 +218,18 @@ def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
         ),
         ((HEADER, '{"item": "i1"}'), "exactly one of call, event, counts"),
         ((HEADER, '{"call": "ack"}'), "with a token, a worker or an item"),
+        ((HEADER, '{"call": "cancel", "call": "fetch"}'), "run.jsonl:2:2: call stands twice"),
+        ((HEADER, "[" * 100_000), "nested too deeply"),
+        ((HEADER, '{"t_ms": ' + "9" * 5000 + "}"), "a number too long"),
+        (
+            (HEADER, '{"call": "ack", "token": "t", "answer": "nothing"}'),
+            "answer is 'nothing'; allowed: for a fetch",
+        ),
+        (
+            (HEADER, '{"call": "ack", "token": "t", "answer": "ok", "effect": false}'),
+            "contradicts the answer",
+        ),
+        ((HEADER, '{"counts": "success", "item": "i1"}'), "needs the worker that counted it, or the token"),
         ((HEADER, '{"call": "cancel"}'), "cancel needs an item"),
         (
             (HEADER, '{"call": "fetch", "attempt": "1"}'),
