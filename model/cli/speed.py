@@ -29,7 +29,10 @@ def where_measured() -> str:
     versions = ", ".join(
         f"{name} {version}".replace("spin Spin", "Spin") for name, version in data["versions"].items()
     )
-    return f"Measured on {data['date']}, {data['machine']}; {versions}. Seconds are medians of whole processes, five of each (three in the largest world)."
+    return (
+        f"Measured on {data['date']}, {data['machine']}; {versions}. Seconds are medians of whole processes, five of "
+        "each (three in the largest world)."
+    )
 
 
 def comparison() -> str:
@@ -96,15 +99,29 @@ def growth() -> str:
     return table(("grows", "workers, items, deliveries", "states", "time", "memory", ""), rows)
 
 
+def reach() -> str:
+    """The largest world that was exhausted within the limits."""
+    complete = [r for rows in _measured()["growth"].values() for r in rows if not r["stopped"]]
+    largest = max(complete, key=lambda r: r["distinct"])
+    workers, items, deliveries = largest["world"].split(" ", 1)[1].split(", ")
+    return (
+        f"The largest world exhausted here is one of {workers} workers, {items} items and {deliveries} deliveries: "
+        f"{largest['distinct']:,} states (after both reductions) in {largest['seconds']:.0f} s and "
+        f"{largest['mebibytes']:,.0f} MiB. Some 40 million states are what one gigabyte and one minute can exhaust; "
+        "a third worker or item costs a factor of 20 to 30, one more delivery or attempt a good deal less than two."
+    )
+
+
 SPEED = {
     "where measured": where_measured,
     "speed comparison": comparison,
     "memory comparison": memory,
     "growth": growth,
+    "reach": reach,
 }
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 380, 64, 48
-_COLOURS = ("#1b6ca8", "#c2571a", "#3d7d3d", "#8a3f8f")
+_COLOURS = ("#1b6ca8", "#c2571a", "#3d7d3d", "#8a3f8f", "#8a7a1f")
 
 
 def plot() -> str:
@@ -114,7 +131,7 @@ def plot() -> str:
 
 def _drawn(series: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     def x(states: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 24) * _log(states, 2, 8)
+        return _LEFT + (_WIDTH - _LEFT - 48) * _log(states, 2, 8)
 
     def y(seconds: float) -> float:
         return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - 24) * _log(seconds, -1, 2)
@@ -132,7 +149,7 @@ def _drawn(series: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
         yield f'<path d="M{_LEFT} {at:.1f}H{_WIDTH - 24}" stroke="#dddddd"/>'
         yield f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{name}</text>'
     yield f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 8}" text-anchor="middle">distinct states, reduced</text>'
-    for (name, rows), colour, place in zip(series.items(), _COLOURS, range(4), strict=False):
+    for (name, rows), colour, place in zip(series.items(), _COLOURS, range(len(_COLOURS)), strict=False):
         points = [(x(r["distinct"]), y(r["seconds"])) for r in rows if not r["stopped"]]
         line = "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
         yield f'<path d="M{line}" fill="none" stroke="{colour}" stroke-width="2"/>'

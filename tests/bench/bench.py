@@ -12,6 +12,7 @@ import json
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -94,6 +95,30 @@ SERIES = {
 }
 
 
+def _with_attempts(folder: Path, attempts: int) -> World:
+    """The world of two workers and two items under ``retry`` with another number of ack attempts."""
+    waits = [100 * 2**k for k in range(attempts - 1)]
+    policy = folder / f"{attempts}-attempts.toml"
+    policy.write_text(f"ack_attempts = {attempts}\nack_waits_ms = {waits}\n", encoding="utf-8")
+    return World(str(policy), 2, 2, 4)
+
+
+def grow_attempts(quick: bool) -> list[dict[str, Any]]:
+    """Time and memory as the number of ack attempts grows."""
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        for attempts in (1, 2) if quick else (1, 2, 3, 5, 8, 12):
+            one = check(_with_attempts(Path(name), attempts))
+            row = {
+                "world": f"retry 2, 2, 4 with {attempts} attempts",
+                "distinct": one.distinct,
+                **_numbers(one),
+            }
+            found.append({**row, "stopped": ""})
+            _progress(f"growth, attempts: {attempts}: {one.distinct:,} states, {one.seconds:.1f} s")
+    return found
+
+
 def grow(quick: bool) -> dict[str, list[dict[str, Any]]]:
     """Time and memory as each size grows, until a world needs more than a minute or a gigabyte."""
     found: dict[str, list[dict[str, Any]]] = {}
@@ -139,7 +164,7 @@ def main() -> int:
         "machine": f"{platform.machine()}, {len_cpus()} cores",
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "spin": _spin_version()},
         "comparison": rows,
-        "growth": grow(options.quick),
+        "growth": {**grow(options.quick), "attempts": grow_attempts(options.quick)},
     }
     if not options.quick or "-o" in sys.argv or "--output" in sys.argv:
         options.output.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
