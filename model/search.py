@@ -229,7 +229,8 @@ class Search:
                 statistics.seconds = time.monotonic() - begun
                 if report is not None:
                     report(statistics, len(frontier) - place)
-                used = sum(f.nbytes for f in fresh) + visited.nbytes * 2
+                # The level that is made is copied twice when it is sorted; what is visited is kept by levels, too.
+                used = sum(f.nbytes for f in fresh) * 3 + visited.nbytes * 2
                 self._heed(limits, time.monotonic() - here, used)
             frontier = visited.new_among(unique(np.concatenate(fresh)))
             if len(frontier):
