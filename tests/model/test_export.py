@@ -269,7 +269,7 @@ def test_two_exports_of_the_same_world_are_the_same_text() -> None:
         (["export"], "LANGUAGE"),
         (["export", "alloy"], "unknown language 'alloy'; allowed: promela, tla"),
         (["export", "tla", "--promise", "S99"], "unknown promise 'S99'; allowed: S1, "),
-        (["export", "tla", "--workers", "0"], "workers is 0; allowed: 1 or more"),
+        (["export", "tla", "--workers", "0"], "workers is 0; allowed in a bounded world: 1 to 250"),
         (["export", "tla", "--policy", "none"], "none"),
         (["export", "tla", "--limit-mib", "5"], "an export does not search"),
         (["export", "promela", "-o", "/nowhere/a.pml"], "cannot write /nowhere/a.pml: No such file"),
