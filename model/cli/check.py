@@ -19,7 +19,7 @@ from peeklock.cli.progress import Progress
 from peeklock.cli.proving import Proofs, proofs_for
 from peeklock.cli.show import console, say
 from peeklock.model.checkpoint import CheckpointError
-from peeklock.model.search import INTERRUPTED
+from peeklock.model.search import INTERRUPTED, Limits
 from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
 from peeklock.model.world import World
 from peeklock.proofs import Verdict as Proof
@@ -65,12 +65,12 @@ def run(options: argparse.Namespace) -> int:
     """Check one or several policies. 0 when all is as stated, 1 when not, 130 when interrupted."""
     promises = promises_of(options.promise)
     worlds = [world_of(options, p) for p in policies_of(options.policy)]
-    limits_of(options)
+    limits = limits_of(options)
     if options.checkpoint is not None and len(worlds) != 1:
         raise UsageError("--checkpoint is for one search; allowed: with one --policy")
     results, proofs = [], []
     for world in worlds:
-        results.append(_checked(world, promises, options))
+        results.append(_checked(world, promises, options, limits))
         if results[-1].stopped == INTERRUPTED:
             break
         if not options.no_proof:
@@ -85,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(r.as_stated for r in results) and not any(p.missing() for p in proofs) else 1
 
 
-def _checked(world: World, promises: tuple[Promise, ...], options: argparse.Namespace) -> Check:
+def _checked(
+    world: World, promises: tuple[Promise, ...], options: argparse.Namespace, limits: Limits
+) -> Check:
     with Progress(f"{world.variant.policy.name}, {world}") as progress:
         try:
             return check(
@@ -94,7 +96,7 @@ def _checked(world: World, promises: tuple[Promise, ...], options: argparse.Name
                 POSSIBILITIES if options.promise is None else (),
                 symmetric=not options.no_symmetry,
                 clearing=not options.no_clearing,
-                limits=limits_of(options),
+                limits=limits,
                 report=progress.report,
                 with_causes=not options.no_causes,
                 checkpoint=options.checkpoint,

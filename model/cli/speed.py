@@ -101,14 +101,19 @@ def growth() -> str:
 
 def reach() -> str:
     """The largest world that was exhausted within the limits."""
-    complete = [r for rows in _measured()["growth"].values() for r in rows if not r["stopped"]]
-    largest = max(complete, key=lambda r: r["distinct"])
+    series = {n: [r for r in rows if not r["stopped"]] for n, rows in _measured()["growth"].items()}
+    largest = max((r for rows in series.values() for r in rows), key=lambda r: r["distinct"])
     workers, items, deliveries = largest["world"].split(" ", 1)[1].split(", ")
+    factors = [
+        f"{name} {rows[-1]['distinct'] / rows[-2]['distinct']:.1f}"
+        for name, rows in series.items()
+        if len(rows) > 1
+    ]
     return (
         f"The largest world exhausted here is one of {workers} workers, {items} items and {deliveries} deliveries: "
         f"{largest['distinct']:,} states (after both reductions) in {largest['seconds']:.0f} s and "
-        f"{largest['mebibytes']:,.0f} MiB. Some 40 million states are what one gigabyte and one minute can exhaust; "
-        "a third worker or item costs a factor of 20 to 30, one more delivery or attempt a good deal less than two."
+        f"{largest['mebibytes']:,.0f} MiB. By what factor the states grew at the last step of each row above that was "
+        f"completed: {'; '.join(factors)}."
     )
 
 
