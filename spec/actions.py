@@ -104,6 +104,8 @@ class Clause:
     guards: tuple[Term, ...]
     effects: tuple[Assignment, ...] = ()
     timer: Timer | None = None
+    prolongs: bool = False
+    """The timer goes on from where it would have ended, and not from now."""
 
     def then(self, *effects: Assignment | tuple[Assignment, ...]) -> Clause:
         """What the step writes. What is not assigned stays as it was."""
@@ -178,6 +180,7 @@ class Action:
     effects: tuple[Assignment, ...]
     label: Label
     timer: Timer | None = None
+    prolongs: bool = False
     due: Timer | None = None
     pieces: tuple[str, ...] = field(default=())
 

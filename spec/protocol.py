@@ -70,6 +70,7 @@ def _with_answer(call: Call, outcome: Piece, reaction: Piece, by_policy: bool) -
         effects=_merged(effects, recorded(label, W, I if about_item else None, effects)),
         label=label,
         timer=outcome.clause.timer,
+        prolongs=outcome.clause.prolongs,
         pieces=(outcome.name, reaction.name),
     )
 

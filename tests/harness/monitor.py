@@ -6,7 +6,7 @@ says what was seen, in which states the run could have been before it, and what 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -63,10 +63,17 @@ class Violation(Exception):
     """Something was seen that no state of the specification explains."""
 
     def __init__(
-        self, seen: Observation, before: tuple[World, ...], allowed: tuple[str, ...], reason: str
+        self,
+        seen: Observation,
+        before: tuple[World, ...],
+        allowed: tuple[str, ...],
+        reason: str,
+        promises: tuple[str, ...] = (),
     ) -> None:
         super().__init__(f"{seen.place + ': ' if seen.place else ''}{seen}: {reason}")
         self.seen, self.before, self.allowed, self.reason = seen, before, allowed, reason
+        self.promises = promises
+        """The promises that it breaks in every state that the run could be in, the most telling first."""
 
 
 _UNSEEN_HANDLERS = frozenset(
@@ -89,6 +96,8 @@ class Monitor:
         self.now_ms: int | None = None
         self.workers: dict[str, int] = {}
         self.items: dict[str, int] = {}
+        self.taken: Counter[str] = Counter()
+        """How often each action of the specification explained something that was seen, by its name."""
         self._steppers, self._promises = _compiled(variant, actions)
         self._by_call: dict[Call, list[Stepper]] = {}
         self._by_event: dict[Event, list[Stepper]] = {}
@@ -218,6 +227,7 @@ class Monitor:
         label = stepper.action.label
         if stepper.action.worker is not None and self._is_behind(world, w):
             return
+        self.taken[stepper.action.name] += 1
         after = evolve(world, state=stepper.takes(*world.state, w, i))
         after = evolve(
             after, broken=world.broken | self._promises.broken_by(stepper.action, world.state, w, i)

@@ -30,6 +30,9 @@ class Observation:
     completions: tuple[Result, ...] = ()
     """What the completion of an ack may be; empty where that was not seen."""
     at_ms: int | None = None
+    """When it happened, by the store's clock; with ``until_ms``, not before this."""
+    until_ms: int | None = None
+    """Not after this; None where ``at_ms`` is exact."""
     lasts_ms: int | None = None
     """The lock timeout of a fetch, the extension of a renewal, or the delay of an enqueue or an abandon."""
     place: str = ""

@@ -1,0 +1,211 @@
+"""Capabilities: in what real stores differ from the contract, declared, and what the contract is then.
+
+Each difference is a change of the store's outcomes; what a declared store may not do otherwise is the contract of
+``store`` still. The rest of the protocol, and every check of it, speaks of the standard store.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from functools import cache
+
+from attrs import evolve, fields, frozen
+
+from peeklock.spec import client, environment, store
+from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Piece
+from peeklock.spec.protocol import compose
+from peeklock.spec.state import completions
+from peeklock.spec.terms import Term, rebuild
+
+
+class Renewal(enum.Enum):
+    """What a renewal does to locked_until."""
+
+    SETS = "sets"
+    """It is now + extend_for."""
+    EXTENDS = "extends"
+    """It is what it was, + extend_for."""
+
+
+class Order(enum.Enum):
+    """Which of the rows that could be fetched a fetch returns."""
+
+    FIFO = "fifo"
+    NONE = "none"
+
+
+class CompletionWrite(enum.Enum):
+    """How an ack's completion is written."""
+
+    ATOMIC = "atomic"
+    """With the removal of the row: both or neither."""
+    SEPARATE = "separate"
+    """By a write of its own: an ack that answers an error may have done one of the two."""
+    NONE = "none"
+    """The store has no completions; an ack only removes the row."""
+
+
+class Expired(enum.Enum):
+    """Whether a call is accepted whose lock has expired, while nobody has fetched the row since."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
+class UnknownToken(enum.Enum):
+    """What an abandon answers whose token is not the row's current one."""
+
+    ERROR = "error"
+    SILENT = "silent"
+
+
+@frozen
+class Capabilities:
+    """What a store declares. The defaults are the standard contract; the last two say only how it can be driven."""
+
+    renew: bool = True
+    """There is a renew call."""
+    renewal: Renewal = Renewal.SETS
+    abandon: bool = True
+    """There is an abandon call."""
+    abandon_delay: bool = True
+    """An abandon can name a delay."""
+    abandon_ignoring_attempt: bool = True
+    """An abandon can take the delivery off the attempt count."""
+    enqueue_delay: bool = True
+    """An enqueue can name a delay."""
+    order: Order = Order.FIFO
+    cancel: bool = True
+    """There is a cancel call."""
+    completion: CompletionWrite = CompletionWrite.ATOMIC
+    ack_after_expiry: Expired = Expired.REFUSED
+    abandon_after_expiry: Expired = Expired.ACCEPTED
+    abandon_unknown_token: UnknownToken = UnknownToken.ERROR
+    error_classes: bool = True
+    """A refusal can be told from an error that may be retried."""
+    attempt_counts: bool = True
+    """A fetch returns the attempt count."""
+    virtual_clock: bool = True
+    """The adapter can let time pass without waiting for it."""
+    fault_injection: bool = False
+    """The store can be told to fail, before or after a call took effect; else its responses are dropped outside it."""
+
+    @classmethod
+    def named(cls, name: str) -> type:
+        """The type of a field; ``KeyError`` for a field that does not exist."""
+        kinds = {"renewal": Renewal, "order": Order, "completion": CompletionWrite}
+        kinds |= {"ack_after_expiry": Expired, "abandon_after_expiry": Expired}
+        kinds |= {"abandon_unknown_token": UnknownToken}
+        if name not in {f.name for f in fields(cls)}:
+            raise KeyError(name)
+        return kinds.get(name, bool)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls that the store has."""
+        lacking = set()
+        if not self.renew:
+            lacking.add(Call.RENEW)
+        if not self.abandon:
+            lacking |= set(ABANDONS)
+        if not self.abandon_ignoring_attempt:
+            lacking.add(Call.ABANDON_IGNORING_ATTEMPT)
+        if not self.cancel:
+            lacking.add(Call.CANCEL)
+        return tuple(c for c in Call if c not in lacking)
+
+    @property
+    def promised(self) -> frozenset[str]:
+        """The promises that such a store keeps whatever its callers do."""
+        torn = {"S1", "S2", "S3"} if self.completion is CompletionWrite.SEPARATE else set()
+        return frozenset({"S1", "S2", "S3", "S4", "S5", "S6"} - torn)
+
+
+STANDARD = Capabilities()
+
+
+def outcomes(capabilities: Capabilities) -> tuple[Piece, ...]:
+    """How a store with these capabilities can answer each call."""
+    has = capabilities.calls
+    found = []
+    for piece in store.OUTCOMES:
+        calls = tuple(c for c in piece.calls if c in has)
+        if calls:
+            for changed in _differences(evolve(piece, calls=calls), capabilities):
+                found.append(changed)
+    return tuple(found)
+
+
+def _differences(piece: Piece, capabilities: Capabilities) -> Iterator[Piece]:
+    call = piece.calls[0]
+    if piece.name == "refused" and call not in ACKS:
+        # The two kinds of calls that it refuses may differ.
+        acks = tuple(c for c in piece.calls if c in ACKS)
+        yield from _by_class(evolve(piece, calls=(call,)), capabilities)
+        yield from _differences(evolve(piece, calls=acks), capabilities)
+        return
+    if call in ACKS and capabilities.ack_after_expiry is Expired.ACCEPTED:
+        piece = _where(piece, VALID, CURRENT)
+    if call in ABANDONS and capabilities.abandon_after_expiry is Expired.REFUSED:
+        piece = _where(piece, CURRENT, VALID)
+    if call is Call.RENEW and capabilities.renewal is Renewal.EXTENDS and piece.takes_effect:
+        piece = evolve(piece, clause=evolve(piece.clause, prolongs=True))
+    if call is Call.ACK and piece.takes_effect:
+        yield from _completions(piece, capabilities)
+    else:
+        yield from _by_class(piece, capabilities)
+
+
+_item, _token = store.refused.params
+VALID, CURRENT = store.lock_is_valid(_item, _token), store.is_current(_item, _token)
+
+
+def _where(piece: Piece, was: Term, now: Term) -> Piece:
+    """The outcome with one of its conditions replaced by another."""
+    guards = tuple(rebuild(g, lambda t: now if t is was else None) for g in piece.clause.guards)
+    return evolve(piece, clause=evolve(piece.clause, guards=guards))
+
+
+def _by_class(piece: Piece, capabilities: Capabilities) -> Iterator[Piece]:
+    if piece.name == "abandon_refused" and capabilities.abandon_unknown_token is UnknownToken.SILENT:
+        piece = evolve(piece, answers=(Answer.OK,))
+    yield piece
+    if not capabilities.error_classes and piece.answers == (Answer.PERMANENT,):
+        yield evolve(piece, name=f"{piece.name}_by_any_error", answers=(Answer.RETRYABLE,))
+    if not capabilities.error_classes and piece.answers == (Answer.RETRYABLE,):
+        yield evolve(piece, name=f"{piece.name}_by_any_error", answers=(Answer.PERMANENT,))
+
+
+def _completions(piece: Piece, capabilities: Capabilities) -> Iterator[Piece]:
+    without = tuple(a for a in piece.clause.effects if a.variable is not completions)
+    if capabilities.completion is CompletionWrite.NONE:
+        piece = evolve(piece, clause=evolve(piece.clause, effects=without))
+    yield from _by_class(piece, capabilities)
+    if capabilities.completion is CompletionWrite.SEPARATE and Answer.RETRYABLE in piece.answers:
+        only = tuple(a for a in piece.clause.effects if a.variable is completions)
+        torn = ("its_completion_is_missing", without), ("its_row_is_left", only)
+        for name, effects in torn:
+            yield from _by_class(
+                evolve(piece, name=f"{piece.name}_{name}", clause=evolve(piece.clause, effects=effects)),
+                capabilities,
+            )
+
+
+@cache
+def protocol_with(capabilities: Capabilities) -> tuple[Action, ...]:
+    """The whole protocol over such a store."""
+    return tuple(compose(outcomes(capabilities)))
+
+
+@cache
+def store_alone(capabilities: Capabilities) -> tuple[Action, ...]:
+    """Such a store with clients that do anything."""
+    return tuple(
+        compose(
+            outcomes(capabilities),
+            reactions=client.REACTIONS,
+            events=(environment.item_becomes_visible, environment.lock_expires),
+            by_policy=False,
+        )
+    )
