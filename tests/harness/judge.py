@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from peeklock.harness.monitor import Monitor, Violation
+from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
 from peeklock.harness.tracefile import Header
+from peeklock.harness.world import Violation
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import Policy
 from peeklock.spec.protocol import Variant

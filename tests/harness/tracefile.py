@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from peeklock.harness.monitor import STARTS_TIMER, Scope
 from peeklock.harness.observation import Observation
+from peeklock.harness.world import STARTS_TIMER, Scope
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Result
 

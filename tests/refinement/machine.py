@@ -14,8 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from recording import Recorder
 
 import peeklock.impl as impl
-from peeklock.harness.monitor import Monitor, Scope, World
+from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
+from peeklock.harness.world import Scope, World
 from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 from peeklock.spec.actions import Answer, Call, Event
 from peeklock.spec.evaluate import PLACE

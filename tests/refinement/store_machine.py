@@ -11,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from machine import STEPS_MS, explains
 
 import peeklock.impl as impl
-from peeklock.harness.monitor import Monitor, Scope
+from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
+from peeklock.harness.world import Scope
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import RETRY
