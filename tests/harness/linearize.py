@@ -1,0 +1,147 @@
+"""Linearizability: can every operation be given one moment between its beginning and its end?
+
+The search is just in time: it keeps every configuration that explains the history so far, a state and the open
+operations that have taken effect already, and lets an operation take effect only when an end demands it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+from attrs import frozen
+
+from peeklock.harness.history import Begins, Invoke, Operation, Outcome, Return, joined
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Model(Protocol[S]):
+    """What operations do, one at a time. States are hashable."""
+
+    @property
+    def initial(self) -> S:
+        """The state before anything happened."""
+        ...
+
+    def step(self, state: S, operation: Operation) -> Iterable[S]:
+        """The states that can follow when the operation happens here with its result; none where it cannot."""
+        ...
+
+
+class Spent(Protocol[S]):
+    """A model that can say more, so that operations of unknown outcome need not be remembered for ever."""
+
+    def spent(self, state: S, operation: Operation) -> bool:
+        """Whether, from this state on, the operation can never change anything any more."""
+        ...
+
+
+@frozen
+class Configuration(Generic[S]):
+    """One way to explain the history so far."""
+
+    state: S
+    done: frozenset[int] = frozenset()
+    """The numbers of the open operations that have taken effect."""
+
+
+class NotLinearizable(Exception):
+    """No order of the operations explains the history."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        before: tuple[Configuration[Hashable], ...],
+        others: tuple[Operation, ...],
+    ) -> None:
+        beside = ", ".join(str(o) for o in others) or "nothing"
+        super().__init__(
+            f"{operation}: no moment between its beginning and its end explains it; open beside it: {beside}"
+        )
+        self.operation = operation
+        self.before = before
+        """The configurations before it ended."""
+        self.others = others
+        """The other operations that were open when it ended."""
+
+
+class Search(Generic[S]):
+    """The configurations of one history. Operations are known by their numbers."""
+
+    def __init__(self, model: Model[S]) -> None:
+        self.model = model
+        self.configurations: dict[Configuration[S], None] = {Configuration(model.initial): None}
+        self.open: dict[int, Operation] = {}
+        self._spent = getattr(model, "spent", None)
+
+    def invoke(self, operation: Operation) -> None:
+        """The operation begins. One of unknown outcome is never completed."""
+        self.open[operation.number] = operation
+        if operation.outcome is Outcome.INFO:
+            self._forget_spent()
+
+    def complete(self, operation: Operation) -> None:
+        """The operation ends; ``NotLinearizable`` when it cannot have taken effect by now, and nothing changes."""
+        number = operation.number
+        kept: dict[Configuration[S], None] = {}
+        todo = list(self.configurations)
+        seen = set(todo)
+        while todo:
+            here = todo.pop()
+            if number in here.done:
+                kept[Configuration(here.state, here.done - {number})] = None
+                continue
+            for other in self.open.values():
+                if other.number in here.done:
+                    continue
+                for state in self.model.step(here.state, other):
+                    if other.outcome is Outcome.INFO and state == here.state:
+                        continue  # as if it had not happened yet
+                    after = Configuration(state, here.done | {other.number})
+                    if after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+        if not kept:
+            others = tuple(o for o in self.open.values() if o.number != number)
+            raise NotLinearizable(operation, tuple(self.configurations), others)  # type: ignore[arg-type]
+        del self.open[number]
+        self.configurations = kept
+        self._forget_spent()
+
+    def _forget_spent(self) -> None:
+        for operation in [o for o in self.open.values() if o.outcome is Outcome.INFO]:
+            number = operation.number
+            if all(
+                number in c.done or (self._spent is not None and self._spent(c.state, operation))
+                for c in self.configurations
+            ):
+                del self.open[number]
+                self.configurations = {
+                    Configuration(c.state, c.done - {number}): None for c in self.configurations
+                }
+
+
+def check(
+    history: Iterable[Invoke | Return],
+    model: Model[S],
+    partition: Callable[[Operation], Iterable[Hashable]] | None = None,
+) -> NotLinearizable | None:
+    """Whether the history is linearizable: None, or the first operation that nothing explains.
+
+    ``partition`` names the parts that an operation concerns, each of which is judged for itself, by the same model.
+    """
+    searches: dict[Hashable, Search[S]] = {}
+    for event in joined(history):
+        operation = event.operation
+        for part in (None,) if partition is None else partition(operation):
+            if part not in searches:
+                searches[part] = Search(model)
+            if isinstance(event, Begins):
+                searches[part].invoke(operation)
+                continue
+            try:
+                searches[part].complete(operation)
+            except NotLinearizable as found:
+                return found
+    return None
