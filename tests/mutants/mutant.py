@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import frozen
-
 from walking import VirtualStore
 
 
@@ -25,18 +24,23 @@ class StoreMutant:
 
 @frozen
 class RunMutant:
-    """A recorded run of a worker that does what its policy does not allow, and the same run done right."""
+    """A recorded run up to the step at which a worker or a store does what it may not, and what it may do instead."""
 
     slug: str
     fault: str
+    """In one line."""
     link: str | None
-    policy: str
-    records: tuple[str, ...]
-    right: tuple[str, ...]
-    """Lines of a trace file that conform."""
+    begins: tuple[str, ...]
+    """Lines of a trace file, the header included."""
     wrong: tuple[str, ...]
-    """Lines of which the last one must be rejected."""
+    """Lines that may not follow; the run is rejected at the last of them."""
+    right: tuple[str, ...]
+    """Lines that may follow instead."""
+    policy: str
     promises: frozenset[str]
+    """The promises that are broken; the violation must name at least one."""
+    unnamed: bool = False
+    """The judge rejects the run, and does not say yet that it is one of these promises."""
 
 
 def caught_by(slug: str, made: type[VirtualStore], link: str | None, promises: str) -> StoreMutant:

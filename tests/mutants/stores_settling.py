@@ -233,7 +233,7 @@ MUTANTS = (
     caught_by("completion-sent-though-ack-refused", CompletionThoughRefused, _PARTICULAR, "S3"),
     caught_by("stale-settle-silently-ok", StaleSettleSilentlyOk, _ALMOST, "C4"),
     caught_by("repeated-ack-silently-ok", RepeatedAckSilentlyOk, None, "S3"),
-    caught_by("repeated-ack-enqueues-again", RepeatedAckEnqueuesAgain, None, "S2"),
+    caught_by("repeated-ack-enqueues-again", RepeatedAckEnqueuesAgain, None, "S3"),
     caught_by("success-later-marked-abandoned", FailureAfterSuccess, _RQ, "S2 S3"),
     caught_by("completion-lost", CompletionLost, None, "S3"),
     caught_by("completion-later", CompletionLater, None, "S3"),

@@ -26,7 +26,7 @@ ITEMS = ("a", "ab", "b")
 """One name begins another, for stores that compare carelessly."""
 LENGTHS_MS = (100, 1_500, 30_000)
 DELAYS_MS = (0, 0, 100, 1_500)
-MOST_EXAMPLES, STEPS = 2_000, 30
+MOST_EXAMPLES, STEPS = 1_000, 30
 _HONEST = frozenset({"cancel", "expiry"})
 _A_STORES_OWN = STANDARD.promised | {"C1", "C2", "C4"}
 """What else a step breaks is about workers that keep to a policy, and the clients here do anything."""
