@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
-from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
+from peeklock.harness.strands import Strands
 from peeklock.harness.tracefile import Header
 from peeklock.harness.world import Violation
 from peeklock.spec.faults import FAULTS
@@ -32,19 +32,15 @@ class Judgement:
         return self.violation is None and self.observations > 0
 
 
-MOST_STATES_TOLD = 3
-
-
 def judge(header: Header, observations: Iterable[Observation], policy: Policy) -> Judgement:
     """Hold a run against the protocol under a policy, with all fault classes on."""
     if header.max_attempts is not None:
         policy = evolve(policy, max_attempts=header.max_attempts)
-    monitor = Monitor(Variant(policy, frozenset(f.name for f in FAULTS)), header.scope)
+    monitor = Strands(Variant(policy, frozenset(f.name for f in FAULTS)), header.scope)
     count = 0
     for count, seen in enumerate(observations, 1):
         try:
             monitor.observe(seen)
         except Violation as violation:
-            told = {monitor.described(w): None for w in violation.before}
-            return Judgement(count, violation, tuple(told)[:MOST_STATES_TOLD], ())
+            return Judgement(count, violation, violation.told, ())
     return Judgement(count, None, (), monitor.broken())

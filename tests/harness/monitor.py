@@ -15,6 +15,7 @@ from peeklock.harness.engine import BY_TIME, engine
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.world import (
     CALLS_AND_HANDLERS,
+    HELD,
     STARTS_TIMER,
     Deadline,
     Follows,
@@ -23,9 +24,10 @@ from peeklock.harness.world import (
     Violation,
     World,
     with_room,
+    without,
 )
 from peeklock.spec.actions import Action, Answer, Call
-from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE
+from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant
 from peeklock.spec.state import attempt_count, completions
@@ -105,6 +107,32 @@ class Monitor:
         """The states that explain the run, in words; a few of them."""
         told = {self.described(w): None for w in self.worlds}
         return tuple(told)[:MOST_STATES_TOLD]
+
+    # Workers that come and go
+
+    def adopt(self, worker: str, records: tuple[Record, ...]) -> None:
+        """A worker comes in, of which these records are possible."""
+        self.workers[worker] = len(self.workers)
+        self.worlds = tuple(
+            evolve(w, core=with_room(w.core, (record,), ())) for w in self.worlds for record in records
+        )
+
+    def release(self, worker: str) -> tuple[Record, ...]:
+        """A worker with nothing in hand goes: what it may be. None, and nothing changes, where it cannot be idle."""
+        place = self.workers[worker]
+        left: dict[World, None] = {}
+        records: dict[Record, None] = {}
+        for world in self.worlds:
+            for core in self.engine.closed(world.core):
+                record = core.state[0][place]
+                if record[HELD] == 0 and not self.engine.is_behind(core, place):
+                    records[record] = None
+                    left[World(without(core, place), world.deadlines)] = None
+        if records:
+            self.worlds = tuple(left)
+            del self.workers[worker]
+            self.workers = {name: n - (n > place) for name, n in self.workers.items()}
+        return tuple(records)
 
     # One observation
 

@@ -124,4 +124,12 @@ def with_room(core: Core, workers: tuple[tuple[int, ...], ...], items: tuple[tup
     return evolve(core, state=(core.state[0] + workers, core.state[1] + items))
 
 
+def without(core: Core, worker: int) -> Core:
+    """The world without a worker that has nothing in hand; those after it move up."""
+    workers = core.state[0][:worker] + core.state[0][worker + 1 :]
+    owed = frozenset((w - (w > worker), c, a) for w, c, a in core.owed)
+    said = frozenset((w - (w > worker), m) for w, m in core.said if w != worker)
+    return Core((workers, core.state[1]), core.tokens, owed, said, core.broken)
+
+
 HELD = PLACE[working_on]

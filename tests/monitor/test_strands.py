@@ -1,0 +1,115 @@
+"""A long run is judged item by item, in memory that does not grow with its length."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from peeklock.harness.monitor import Monitor
+from peeklock.harness.observation import Observation
+from peeklock.harness.strands import MOST_SETTLED, Strands
+from peeklock.harness.world import Scope, Violation
+from peeklock.spec.actions import Answer, Call, Event
+from peeklock.spec.policy import RETRY
+from peeklock.spec.protocol import Variant
+
+STOPS_TOO = Scope(stops=True)
+"""Crashes and shutdowns are seen, so that one monitor of all items has few states to keep."""
+
+
+def life(item: str, worker: str, retries: int = 1) -> Iterator[Observation]:
+    token = f"t-{item}"
+    yield Observation(Call.ENQUEUE, item=item, answer=Answer.OK)
+    yield Observation(Call.FETCH, worker=worker, item=item, token=token, attempt=1, answer=Answer.OK)
+    yield Observation(event=Event.HANDLER_STARTS, worker=worker, token=token)
+    yield Observation(event=Event.HANDLER_SUCCEEDS, worker=worker, token=token)
+    for _ in range(retries):
+        yield Observation(Call.ACK, worker=worker, token=token, answer=Answer.RETRYABLE)
+    yield Observation(Call.ACK, worker=worker, token=token, answer=Answer.OK)
+
+
+def interleaved(seed: int) -> list[Observation]:
+    """Three workers, each with an item of its own."""
+    chance = random.Random(seed)
+    lives = {
+        worker: [seen for n in range(1) for seen in life(f"{worker}{n}", worker, retries=chance.randrange(3))]
+        for worker in "ABC"
+    }
+    run = []
+    while any(lives.values()):
+        run.append(lives[chance.choice([w for w in lives if lives[w]])].pop(0))
+    return run
+
+
+def first_violation(judge: Monitor | Strands, run: list[Observation]) -> int | None:
+    for number, seen in enumerate(run):
+        try:
+            judge.observe(seen)
+        except Violation:
+            return number
+    return None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_strands_judge_as_one_monitor_of_all_items_does(seed: int) -> None:
+    run = interleaved(seed)
+    assert first_violation(Strands(Variant(RETRY), STOPS_TOO), run) is None
+    chance = random.Random(seed)
+    found = 0
+    for _ in range(5):
+        changed = list(run)
+        at = chance.randrange(len(changed))
+        if chance.random() < 0.5:
+            del changed[at]
+        else:
+            changed.insert(at, changed[chance.randrange(len(changed))])
+        expected = first_violation(Monitor(Variant(RETRY), STOPS_TOO), changed)
+        assert first_violation(Strands(Variant(RETRY), STOPS_TOO), changed) == expected
+        found += expected is not None
+    assert found
+
+
+def test_a_worker_that_has_an_item_in_hand_may_not_fetch_another() -> None:
+    run = [*list(life("i1", "A"))[:4], *list(life("i2", "A"))[:2]]
+    assert first_violation(Strands(Variant(RETRY), STOPS_TOO), run) == len(run) - 1
+
+
+def test_nothing_is_a_violation_while_any_item_is_visible() -> None:
+    watching = Strands(Variant(RETRY), Scope(clock=True))
+    watching.observe(Observation(Call.ENQUEUE, item="i1", at_ms=0, lasts_ms=10))
+    watching.observe(Observation(Call.ENQUEUE, item="i2", at_ms=0, lasts_ms=20))
+    watching.observe(Observation(Call.FETCH, worker="A", answer=Answer.NOTHING, at_ms=9))
+    with pytest.raises(Violation) as caught:
+        watching.observe(Observation(Call.FETCH, worker="A", answer=Answer.NOTHING, at_ms=15))
+    assert "C1" in caught.value.promises
+
+
+def test_settled_items_are_forgotten_in_the_end() -> None:
+    watching = Strands(Variant(RETRY))
+    for n in range(MOST_SETTLED + 500):
+        for seen in life(f"i{n}", "A"):
+            watching.observe(seen)
+    assert len(watching._alive) == 0
+    assert len(watching._settled) == MOST_SETTLED
+    assert len(watching._of_token) == MOST_SETTLED
+
+
+def test_a_settled_item_does_not_come_back() -> None:
+    watching = Strands(Variant(RETRY))
+    for seen in life("i1", "A"):
+        watching.observe(seen)
+    with pytest.raises(Violation):
+        watching.observe(
+            Observation(Call.FETCH, worker="B", item="i1", token="t9", attempt=2, answer=Answer.OK)
+        )
+
+
+def test_a_violation_names_the_promise_that_it_breaks() -> None:
+    watching = Strands(Variant(RETRY))
+    for seen in list(life("i1", "A"))[:5]:
+        watching.observe(seen)
+    with pytest.raises(Violation) as caught:
+        watching.observe(Observation(Call.ABANDON, worker="A", token="t-i1", answer=Answer.OK))
+    assert "S10" in caught.value.promises
