@@ -66,8 +66,9 @@ class Strands:
             self._oldest_first(item, seen)
             if seen.worker is not None:
                 self._take_in_hand(strand, seen.worker, item)
-            if seen.token is not None:
-                self._of_token[seen.token] = item
+            if seen.token is not None and self._of_token.setdefault(seen.token, item) != item:
+                other = f"{seen.token} is a token of {self._of_token[seen.token]}"
+                raise Violation(seen, strand.worlds, (), other, ("S4",), strand.told())
         elif seen.worker is not None and seen.worker not in strand.workers:
             self._take_in_hand(strand, seen.worker, item)
         strand.observe(seen)

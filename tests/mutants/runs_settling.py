@@ -217,7 +217,7 @@ MUTANTS = (
         begins=(*DONE, *FIRST_REFUSED, counts("infrastructure error")),
         wrong=(calls("abandon, ignoring the attempt", OK),),
         right=(calls("abandon", OK),),
-        promises="C2",
+        promises="C5",
         unnamed=True,
     ),
     rejected(

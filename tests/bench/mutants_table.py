@@ -1,0 +1,100 @@
+"""Writes docs/mutants.md: every fault, which promise catches it, and how long that takes.
+
+Run as ``PYTHONPATH=tests/mutants .venv/bin/python tests/bench/mutants_table.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from mutant import RunMutant, StoreMutant
+from registry import ELSEWHERE, RUNS, STORES
+from walking import MOST_EXAMPLES, hunt
+
+PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
+SEEDS = range(10)
+_OPENING = f"""# Faults of the field
+
+What public bug reports tell of queues of this kind, made small: as a faulty store, or as a recorded run of a faulty
+worker or store. Next to them stand other faults of the same kinds. Each is caught; the correct store that they are
+changes of never is. `make test` holds this; [the code](../tests/mutants) shows each fault in a few lines.
+
+This page is written by `tests/bench/mutants_table.py`; the times are of the machine that it ran on.
+
+## Faulty stores
+
+Random calls from a seed, every answer held against the contract by the monitor; {len(SEEDS)} seeds, at most
+{MOST_EXAMPLES} walks each. Given are the medians of the walks and of the time until the fault was caught, and the
+promises that were named at every seed, or one of which was at each.
+
+| fault | reported | promise | walks | ms |
+| --- | --- | --- | --- | --- |
+"""
+_RUNS = """
+## Recorded runs
+
+Each is rejected by [`peeklock trace`](trace-format.md) at the very line of the fault, and the same run, done right, is
+explained. Where the promise is in brackets the run is rejected, and the message does not name the promise yet.
+
+| fault | reported | policy | promise |
+| --- | --- | --- | --- |
+"""
+_ELSEWHERE = """
+## Not made a mutant here
+
+| report | why |
+| --- | --- |
+"""
+
+
+def _reported(mutant: StoreMutant | RunMutant) -> str:
+    if mutant.link is None:
+        return "another of its kind"
+    return (
+        f"[{mutant.slug.split(': ')[-1] if mutant.slug.startswith('run: ') else mutant.slug}]({mutant.link})"
+    )
+
+
+def _store_row(mutant: StoreMutant) -> str:
+    walks, times_ms, named = [], [], []
+    for seed in SEEDS:
+        began = time.perf_counter()
+        caught = hunt(mutant.make, seed)
+        times_ms.append((time.perf_counter() - began) * 1_000)
+        if caught is None:
+            raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
+        walks.append(caught.examples)
+        named.append(set(caught.promises))
+    always = set.intersection(*named)
+    told = ", ".join(sorted(always)) or " or ".join(sorted(mutant.promises))
+    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(walks):g} | {median(times_ms):.0f} |"
+
+
+def _run_row(mutant: RunMutant) -> str:
+    told = " or ".join(sorted(mutant.promises))
+    return (
+        f"| {mutant.fault} | {_reported(mutant)} | `{mutant.policy}` "
+        f"| {f'({told})' if mutant.unnamed else told} |"
+    )
+
+
+def page() -> Iterator[str]:
+    """The page, piece by piece."""
+    yield _OPENING
+    for store in STORES:
+        yield _store_row(store) + "\n"
+    yield _RUNS
+    for run in RUNS:
+        yield _run_row(run) + "\n"
+    yield _ELSEWHERE
+    for slug, link, why in ELSEWHERE:
+        yield f"| [{slug}]({link}) | {why} |\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text("".join(page()), encoding="utf-8")
+    print(f"{PAGE.name}: {len(STORES)} stores, {len(RUNS)} runs", file=sys.stderr)
