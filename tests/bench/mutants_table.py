@@ -12,11 +12,13 @@ from pathlib import Path
 from statistics import median
 
 from mutant import RunMutant, StoreMutant
-from registry import ELSEWHERE, RUNS, STORES
+from registry import ELSEWHERE, RACES, RUNS, STORES
 from walking import MOST_EXAMPLES, hunt
 
+from peeklock.harness.concurrent import check_store_concurrently
+
 PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
-SEEDS = range(10)
+SEEDS, MOST_ROUNDS = range(10), 600
 _OPENING = f"""# Faults of the field
 
 What public bug reports tell of queues of this kind, made small: as a faulty store, or as a recorded run of a faulty
@@ -32,6 +34,15 @@ Random calls from a seed, every answer held against the contract by the monitor;
 promises that were named at every seed, or one of which was at each.
 
 | fault | reported | promise | walks | ms |
+| --- | --- | --- | --- | --- |
+"""
+_RACES = """
+## Races
+
+Stores that are right as long as one call is made at a time, and are caught by `check_store_concurrently`. Given are the
+promises of which one was named at each seed, and the medians of the calls and of the time.
+
+| fault | reported | promise | calls | ms |
 | --- | --- | --- | --- | --- |
 """
 _RUNS = """
@@ -74,6 +85,19 @@ def _store_row(mutant: StoreMutant) -> str:
     return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(walks):g} | {median(times_ms):.0f} |"
 
 
+def _race_row(mutant: StoreMutant) -> str:
+    calls, times_ms = [], []
+    for seed in SEEDS:
+        began = time.perf_counter()
+        report = check_store_concurrently(mutant.make, seed=seed, rounds=MOST_ROUNDS)
+        times_ms.append((time.perf_counter() - began) * 1_000)
+        if report.violation is None:
+            raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
+        calls.append(report.calls)
+    told = " or ".join(sorted(mutant.promises))
+    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(calls):g} | {median(times_ms):.0f} |"
+
+
 def _run_row(mutant: RunMutant) -> str:
     told = " or ".join(sorted(mutant.promises))
     return (
@@ -87,6 +111,9 @@ def page() -> Iterator[str]:
     yield _OPENING
     for store in STORES:
         yield _store_row(store) + "\n"
+    yield _RACES
+    for race in RACES:
+        yield _race_row(race) + "\n"
     yield _RUNS
     for run in RUNS:
         yield _run_row(run) + "\n"
@@ -97,4 +124,4 @@ def page() -> Iterator[str]:
 
 if __name__ == "__main__":
     PAGE.write_text("".join(page()), encoding="utf-8")
-    print(f"{PAGE.name}: {len(STORES)} stores, {len(RUNS)} runs", file=sys.stderr)
+    print(f"{PAGE.name}: {len(STORES)} stores, {len(RACES)} races, {len(RUNS)} runs", file=sys.stderr)

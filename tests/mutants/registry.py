@@ -5,6 +5,7 @@ from __future__ import annotations
 import runs_holding
 import runs_settling
 import stores_handing_out
+import stores_racing
 import stores_settling
 import stores_tokens
 from mutant import RunMutant, StoreMutant
@@ -16,17 +17,14 @@ STORES: tuple[StoreMutant, ...] = (
 )
 
 RUNS: tuple[RunMutant, ...] = (*runs_settling.MUTANTS, *runs_holding.MUTANTS)
+RACES: tuple[StoreMutant, ...] = stores_racing.MUTANTS
+"""Stores that are caught only where calls are made at the same time."""
 
 _GH = "https://github.com/"
 _BY_TIME = (
     "a duty of time of a worker; a recorded run cannot show a renewal that is missing, only a live worker can"
 )
 ELSEWHERE: tuple[tuple[str, str, str], ...] = (
-    (
-        "check-then-claim",
-        _GH + "taskiq-python/taskiq-redis/issues/123",
-        "needs two fetches at the same time; the walks here make one call at a time",
-    ),
     ("hold-longer-than-lock-no-renewal", _GH + "celery/celery/issues/5935", _BY_TIME),
     ("renewed-once-only", _GH + "googleapis/google-cloud-ruby/issues/4103", _BY_TIME),
     (

@@ -1,0 +1,34 @@
+"""Every store that is wrong only under concurrent calls is caught by them; the correct one never is."""
+
+from __future__ import annotations
+
+import pytest
+from mutant import StoreMutant
+from registry import RACES
+from stores_racing import LockedTwin
+from walking import hunt
+
+from peeklock.harness.concurrent import check_store_concurrently
+
+SEEDS = range(10)
+ROUNDS = 600
+
+
+@pytest.mark.parametrize("mutant", RACES, ids=lambda m: m.slug)
+def test_a_race_is_caught_by_concurrent_calls(mutant: StoreMutant) -> None:
+    for seed in SEEDS:
+        report = check_store_concurrently(mutant.make, seed=seed, rounds=ROUNDS)
+        assert report.violation is not None, f"seed {seed}: {mutant.fault}"
+        assert mutant.promises & set(report.violation.promises), f"seed {seed}: {report.violation.promises}"
+
+
+@pytest.mark.parametrize("mutant", RACES, ids=lambda m: m.slug)
+def test_a_race_is_right_as_long_as_one_call_is_made_at_a_time(mutant: StoreMutant) -> None:
+    assert hunt(mutant.make, 0, examples=100) is None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_correct_store_is_never_caught_by_concurrent_calls(seed: int) -> None:
+    report = check_store_concurrently(LockedTwin, seed=seed, rounds=20)
+    assert report.violation is None
+    assert report.conforms
