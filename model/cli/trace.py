@@ -74,6 +74,9 @@ def _print(found: Judgement, policy: Policy, source: str) -> None:
         out,
         f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}",
     )
+    for promise in PROMISES:
+        if promise.id in found.violation.promises:
+            say(out, f"  it breaks {promise.id}: {promise.text}")
     for number, state in enumerate(
         s or ("nothing is in the store, nobody has anything in hand",) for s in found.told_before
     ):
@@ -94,6 +97,7 @@ def _data(found: Judgement, policy: Policy) -> dict[str, Any]:
             "place": found.violation.seen.place,
             "seen": str(found.violation.seen),
             "reason": found.violation.reason,
+            "breaks": list(found.violation.promises),
             "allowed": list(found.violation.allowed),
             "before": [list(s) for s in found.told_before],
         }
