@@ -1,0 +1,231 @@
+"""What surrounds a worker under check: the store, the time, the orchestrator and a rival, all by the script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from attrs import evolve, field, frozen
+
+from peeklock.harness.monitor import Monitor
+from peeklock.harness.observation import Observation
+from peeklock.harness.schedule import Duty, Tolerances
+from peeklock.harness.script import OK, DeliveryPlan, Fault, Script
+from peeklock.harness.spec_store import Fetched, SpecStore
+from peeklock.harness.world import Scope, Violation
+from peeklock.spec.actions import Answer, Call, Event, Metric
+from peeklock.spec.capabilities import STANDARD, Capabilities, protocol_with
+from peeklock.spec.policy import Policy
+from peeklock.spec.protocol import Variant
+from peeklock.spec.state import Result
+
+RIVAL = "rival"
+_WEARING_MS = 1
+
+
+@frozen
+class Setup:
+    """What is declared of a worker, and of the store that it is to be checked with."""
+
+    policy: Policy
+    capabilities: Capabilities = STANDARD
+    counts: bool = True
+    """The worker reports the verdicts that it counts."""
+    handlers: bool = True
+    """The worker lets the host run its handlers; else it runs them itself, and says nothing of them."""
+    tolerances: Tolerances = field(factory=Tolerances)
+
+    @property
+    def variant(self) -> Variant:
+        """The protocol that the worker is held to: every fault class is on."""
+        return Variant(self.policy)
+
+    def monitor(self) -> Monitor:
+        """A monitor of all that the harness sees of such a worker."""
+        scope = Scope(clock=True, counts=self.counts, handlers=self.handlers, stops=self.handlers)
+        return Monitor(self.variant, scope, protocol_with(self.capabilities))
+
+
+@frozen
+class Finding:
+    """What a worker did that it may not, or did not do that it must."""
+
+    what: str
+    """What was seen, and when."""
+    reason: str
+    duty: Duty | None = None
+    """The duty of time that was not done."""
+    violation: Violation | None = None
+    """What the monitor said."""
+    allowed: tuple[str, ...] = ()
+    """What would have been allowed."""
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The promises that this breaks, the most telling first."""
+        return () if self.violation is None else self.violation.promises
+
+    def __str__(self) -> str:
+        duty = "" if self.duty is None else f" [{self.duty.name}]"
+        return f"{self.what}: {self.reason}{duty}"
+
+
+class Scene:
+    """One run's surroundings, which outlive the workers that are run in it."""
+
+    def __init__(self, script: Script, setup: Setup) -> None:
+        self.script, self.setup = script, setup
+        self.store = SpecStore(setup.capabilities)
+        self.monitor = setup.monitor()
+        self.seen: list[Observation] = []
+        self.finding: Finding | None = None
+        self.finished = False
+        self.fetches_made = 0
+        self.progress_ms = 0
+        """When an item was handed out or settled last."""
+        self.deliveries = 0
+        self._fetches = 0
+        self._events: list[tuple[int, int, Callable[[], None]]] = []
+        self._planned = 0
+        self._rivals: dict[str, str] = {}
+        self._settled: set[str] = set()
+        for n, plan in enumerate(script.items, 1):
+            self._enqueue(f"i{n}", plan.delay_ms if not plan.worn else 0)
+            if plan.worn:
+                self._wear(f"i{n}")
+
+    # Time
+
+    @property
+    def now_ms(self) -> int:
+        """The one clock of the run."""
+        return self.store.now_ms
+
+    def advance(self, to_ms: int) -> None:
+        """Let time pass, and all happen that is due."""
+        while (next_ms := self._next_ms()) is not None and next_ms <= to_ms:
+            for item in self.store.pass_time(next_ms):
+                self._when_expired(item)
+            while self._events and self._events[0][0] <= next_ms:
+                heappop(self._events)[2]()
+        self.store.pass_time(max(to_ms, self.now_ms))
+
+    def at(self, at_ms: int, what: Callable[[], None]) -> None:
+        """Let something happen at this time."""
+        self._planned += 1
+        heappush(self._events, (at_ms, self._planned, what))
+
+    def _next_ms(self) -> int | None:
+        times = [self.store.next_timer_ms(), self._events[0][0] if self._events else None]
+        return min((t for t in times if t is not None), default=None)
+
+    # What is seen
+
+    def see(self, seen: Observation) -> None:
+        """Let the monitor judge what happens now; ``Violation`` when it is not allowed."""
+        seen = evolve(seen, at_ms=self.now_ms, place=f"step {len(self.seen) + 1}")
+        self.seen.append(seen)
+        self.monitor.observe(seen)
+        gone = {i for i in self.store.items if self.store.is_settled(i)}
+        if gone != self._settled:
+            self._settled, self.progress_ms = gone, self.now_ms
+
+    @property
+    def is_done(self) -> bool:
+        """Are all items settled?"""
+        return len(self._settled) == len(self.store.items)
+
+    def unsettled(self) -> str:
+        """The items that are not settled, in words."""
+        return "; ".join(f"{i} is {self.store.where(i)}" for i in self.store.items if i not in self._settled)
+
+    # The script
+
+    def next_delivery(self, item: str) -> DeliveryPlan:
+        """What is to happen to the delivery of this item that the worker has just got."""
+        plans = self.script.deliveries
+        plan = plans[self.deliveries] if self.deliveries < len(plans) else DeliveryPlan()
+        self.deliveries += 1
+        self.progress_ms = self.now_ms
+        self._rivals[item] = plan.rival
+        if plan.cancelled_ms is not None:
+            self.at(self.now_ms + plan.cancelled_ms, lambda: self._cancel(item))
+        return plan
+
+    def next_fetch(self) -> Fault:
+        """What is to happen to this fetch."""
+        faults = self.script.fetches
+        self._fetches += 1
+        return faults[self._fetches - 1] if self._fetches <= len(faults) else OK
+
+    @property
+    def most_deliveries(self) -> int:
+        """More than this many no worker needs."""
+        each = self.setup.policy.max_attempts + len(self.script.fetches) + 3
+        return len(self.script.deliveries) + each * len(self.script.items)
+
+    def _enqueue(self, item: str, delay_ms: int) -> None:
+        self.store.enqueue(item, delay_ms)
+        self.see(Observation(Call.ENQUEUE, item=item, answer=Answer.OK, effect=True, lasts_ms=delay_ms))
+
+    def _cancel(self, item: str) -> None:
+        if self.store.cancel(item):
+            self.see(Observation(Call.CANCEL, item=item, answer=Answer.OK, effect=True))
+
+    # The rival
+
+    def _when_expired(self, item: str) -> None:
+        mode = self._rivals.pop(item, "none")
+        if mode == "none":
+            return
+        taken = self._rival_fetches(item, self.setup.policy.lock_timeout_ms)
+        if mode == "crashes" or taken.attempt_count > self.setup.policy.max_attempts:
+            self._rival_does(Event.CRASH, taken)
+            return
+        self._rival_does(Event.HANDLER_STARTS, taken)
+        self._rival_does(Event.HANDLER_SUCCEEDS, taken)
+        done = self.store.call(Call.ACK, taken.token, OK)
+        self.see(
+            Observation(
+                Call.ACK,
+                worker=RIVAL,
+                item=item,
+                token=taken.token,
+                answer=done.answer,
+                effect=done.effect,
+                completions=(Result.SUCCESS,),
+            )
+        )
+        if self.setup.counts:
+            self.see(Observation(counts=Metric.SUCCESS, worker=RIVAL))
+
+    def _rival_fetches(self, item: str, lock_timeout_ms: int) -> Fetched:
+        taken = self.store.fetch(item, lock_timeout_ms)
+        self.see(fetch_seen(RIVAL, taken, lock_timeout_ms))
+        return taken
+
+    def _rival_does(self, event: Event, taken: Fetched) -> None:
+        if self.setup.handlers:
+            self.see(Observation(event=event, worker=RIVAL, item=taken.item, token=taken.token))
+
+    def _wear(self, item: str) -> None:
+        """The rival gets it as often as it may be got, and crashes each time."""
+        for _ in range(self.setup.policy.max_attempts):
+            taken = self._rival_fetches(item, _WEARING_MS)
+            self._rival_does(Event.CRASH, taken)
+            self.advance(self.now_ms + _WEARING_MS)
+
+
+def fetch_seen(worker: str, taken: Fetched, lock_timeout_ms: int) -> Observation:
+    """A fetch that took something, as it is seen."""
+    told = taken.answer is Answer.OK
+    return Observation(
+        Call.FETCH,
+        worker=worker,
+        item=taken.item,
+        token=taken.token if told else None,
+        attempt=taken.attempt_count if told else None,
+        answer=taken.answer,
+        effect=True,
+        lasts_ms=lock_timeout_ms,
+    )
