@@ -31,7 +31,7 @@ OUTSIDE = {
     "model": {"attrs", "numpy", "networkx"},
     "impl": {"attrs"},
     "proofs": {"attrs", "z3"},
-    "harness": {"attrs"},
+    "harness": {"attrs", "hypothesis"},
     "cli": {"attrs", "rich"},
 }
 LONGEST_FILE = 420

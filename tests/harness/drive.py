@@ -1,0 +1,241 @@
+"""Taking a run to a store: each step is made, what was answered is seen, and the judge is asked at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from peeklock.harness.clocks import MovedClock, RunClock, WaitedClock
+from peeklock.harness.forecast import Forecast, Foreseen
+from peeklock.harness.observation import Observation
+from peeklock.harness.steps import NEVER_ISSUED, Fault, Program, Step
+from peeklock.harness.store_judge import StoreJudge, carries_completion
+from peeklock.harness.world import Violation
+from peeklock.harness.wrapping import Guarded, Told
+from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call
+from peeklock.spec.capabilities import Capabilities, CompletionWrite
+from peeklock.spec.state import Result
+
+
+@frozen
+class Run:
+    """What became of a program on a store."""
+
+    program: Program
+    observations: tuple[Observation, ...] = ()
+    steps: tuple[int, ...] = ()
+    """For each observation, the number of the step that it is of."""
+    looks: Mapping[int, tuple[str, ...]] = field(factory=dict)
+    """The items of the completions that were there, by how many observations came before."""
+    violation: Violation | None = None
+    broken: tuple[str, ...] = ()
+    taken: Counter[str] = field(factory=Counter)
+    calls: int = 0
+    busy: int = 0
+    """Calls that answered a retryable error although no fault was made."""
+
+
+class Driver:
+    """Takes one program to one fresh store."""
+
+    def __init__(self, store: Guarded, capabilities: Capabilities, *, may_be_busy: bool = False) -> None:
+        self._store, self._capabilities, self._may_be_busy = store, capabilities, may_be_busy
+        self._judge = StoreJudge(capabilities)
+        self._forecast = Forecast(capabilities)
+        self._clock: RunClock = WaitedClock()
+        if capabilities.virtual_clock:
+            self._clock = MovedClock(lambda ms: store.plain(self._place, "advance", ms))
+        self._place = "before the first step"
+        self._step = 0
+        self._deliveries: list[tuple[str, str] | None] = []
+        """Worker and token of each delivery; None for one that nobody knows."""
+        self._observations: list[Observation] = []
+        self._steps: list[int] = []
+        self._looks: dict[int, tuple[str, ...]] = {}
+        self._refused: set[str] = set()
+        self._calls = self._busy = 0
+
+    def run(self, program: Program) -> Run:
+        """Take the steps until one is a violation, or all are taken. ``AdapterError`` as from ``Guarded``."""
+        violation = None
+        try:
+            for self._step, step in enumerate(program, 1):
+                self._place = f"step {self._step}"
+                self._take(step)
+            self._look()
+        except Violation as found:
+            violation = found
+        return Run(
+            program,
+            tuple(self._observations),
+            tuple(self._steps),
+            self._looks,
+            violation,
+            () if violation else self._judge.broken(),
+            self._judge.taken,
+            self._calls,
+            self._busy,
+        )
+
+    def _take(self, step: Step) -> None:
+        if step.presents and step.delivery and not self._is_known(step.delivery):
+            return  # the store went another way that the contract leaves open
+        foreseen = self._forecast.take(step)
+        if step.call is None:
+            self._clock.pass_ms(step.ms)
+            return
+        assert foreseen is not None
+        match step.call:
+            case Call.ENQUEUE:
+                self._enqueue(step)
+            case Call.FETCH:
+                self._fetch(step, foreseen)
+            case Call.CANCEL:
+                self._cancel(step)
+            case _:
+                self._present(step, foreseen)
+        if carries_completion(step.call):
+            self._look()
+
+    def _is_known(self, delivery: int) -> bool:
+        return delivery <= len(self._deliveries) and self._deliveries[delivery - 1] is not None
+
+    # The calls
+
+    def _made(self, step: Step, name: str, *args: object) -> tuple[Told | None, dict[str, int]]:
+        """Make the call unless it fails before it has begun; what was answered, and when."""
+        self._calls += 1
+        at_ms = self._clock.now_ms()
+        told = None
+        if step.fault is not Fault.BEFORE_EFFECT or self._capabilities.fault_injection:
+            if step.fault is not Fault.NONE and self._capabilities.fault_injection:
+                self._store.plain(self._place, "fail_next", name, step.fault is Fault.AFTER_EFFECT)
+            told = self._store.call(self._place, name, *args)
+        times = {"at_ms": at_ms}
+        if not self._capabilities.virtual_clock:
+            times["until_ms"] = self._clock.after_ms()
+        return told, times
+
+    def _enqueue(self, step: Step) -> None:
+        told, times = self._made(step, "enqueue", step.items[0], step.ms)
+        while told is not None and told.answer is Answer.RETRYABLE and self._may_be_busy:
+            self._busy += 1
+            told, times = self._made(step, "enqueue", step.items[0], step.ms)
+        assert told is not None
+        self._see(
+            step,
+            Observation(Call.ENQUEUE, item=step.items[0], answer=told.answer, lasts_ms=step.ms, **times),
+            "enqueue -> ok",
+        )
+
+    def _fetch(self, step: Step, foreseen: Foreseen) -> None:
+        told, times = self._made(step, "fetch", step.ms)
+        found = None if told is None else told.value
+        worker = _letter(len(self._deliveries))
+        what: dict[str, Any] = {"worker": worker, "lasts_ms": step.ms, **times}
+        if found is not None:
+            what |= {"item": found.item, "token": found.token}
+            if self._capabilities.attempt_counts:
+                what["attempt"] = found.attempt_count
+        answer, effect = self._outcome(step, told, Answer.NOTHING if found is None else Answer.OK)
+        if found is not None:
+            self._deliveries.append((worker, found.token) if answer is Answer.OK else None)
+        elif effect is None and answer is Answer.RETRYABLE and foreseen.item is not None:
+            self._deliveries.append(None)
+        instead = f"fetch -> {foreseen.item}" if foreseen.item else "fetch -> nothing"
+        self._see(step, Observation(Call.FETCH, answer=answer, effect=effect, **what), instead)
+
+    def _cancel(self, step: Step) -> None:
+        told, times = self._made(step, "cancel", step.items)
+        assert told is not None
+        if told.answer is not Answer.OK:
+            self._see(
+                step,
+                Observation(Call.CANCEL, item=step.items[0], answer=told.answer, **times),
+                "cancel -> ok",
+            )
+            return
+        for item in dict.fromkeys((*step.items, *told.value)):
+            answer = Answer.OK if item in told.value else Answer.NOTHING
+            self._see(step, Observation(Call.CANCEL, item=item, answer=answer, **times))
+
+    def _present(self, step: Step, foreseen: Foreseen) -> None:
+        call = step.call
+        assert call is not None
+        worker, token = self._holder(step.delivery)
+        what: dict[str, Any] = {"worker": worker, "token": token}
+        args: tuple[object, ...] = (token,)
+        if call is Call.ACK:
+            args = (token, completion_of(self._step))
+            what["completions"] = (Result.SUCCESS,)
+        elif call is Call.CANCELLATION_ACK:
+            args = (token, None)
+        elif call is Call.RENEW:
+            args = (token, step.ms)
+        else:
+            args = (token, step.ms, call is Call.ABANDON_IGNORING_ATTEMPT)
+        if call is Call.RENEW or call in ABANDONS:
+            what["lasts_ms"] = step.ms
+        told, times = self._made(step, _name(call), *args)
+        answer, effect = self._outcome(step, told, Answer.OK)
+        if call is Call.ACK and answer is Answer.PERMANENT:
+            self._refused.add(completion_of(self._step))
+        self._see(
+            step,
+            Observation(call, answer=answer, effect=effect, **what, **times),
+            f"{call.value} -> {foreseen.answer.value}",
+        )
+
+    def _holder(self, delivery: int) -> tuple[str, str]:
+        if not delivery:
+            return "a stranger", NEVER_ISSUED
+        known = self._deliveries[delivery - 1]
+        assert known is not None
+        return known
+
+    def _outcome(self, step: Step, told: Told | None, ok: Answer) -> tuple[Answer, bool | None]:
+        """What the caller is told, and whether the call took effect where that is known."""
+        if told is None:
+            return Answer.RETRYABLE, False
+        answer = ok if told.answer is Answer.OK else told.answer
+        if self._capabilities.fault_injection:
+            before = answer is Answer.RETRYABLE and step.fault is Fault.BEFORE_EFFECT
+            return answer, False if before else None
+        if step.fault is Fault.AFTER_EFFECT and answer is Answer.OK:
+            return Answer.RETRYABLE, True
+        return answer, None
+
+    # What was seen
+
+    def _see(self, step: Step, seen: Observation, instead: str = "") -> None:
+        self._observations.append(seen)
+        self._steps.append(self._step)
+        if seen.answer is Answer.RETRYABLE and step.fault is Fault.NONE:
+            self._busy += 1
+            if self._capabilities.error_classes and not self._may_be_busy:
+                raise self._judge.unasked(seen, instead)
+        self._judge.observe(seen)
+
+    def _look(self) -> None:
+        if self._capabilities.completion is CompletionWrite.NONE or not self._observations:
+            return
+        pairs = self._store.plain(self._place, "completions")
+        self._looks[len(self._observations)] = items = tuple(item for item, _ in pairs)
+        self._judge.look(items)
+
+
+def completion_of(step: int) -> str:
+    """The completion that the ack of this step carries."""
+    return f"result of step {step}"
+
+
+def _name(call: Call) -> str:
+    return "ack" if call in ACKS else "abandon" if call in ABANDONS else call.value
+
+
+def _letter(number: int) -> str:
+    letter = chr(ord("A") + number % 26)
+    return letter if number < 26 else f"{letter}{number // 26}"

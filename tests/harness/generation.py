@@ -1,0 +1,162 @@
+"""Runs to try on a store, drawn by Hypothesis and made sense of by the specification alone.
+
+A draw is a kind of step with three small numbers. What the numbers mean depends on what is foreseen of the run so far,
+so that every draw is a step that does something; where it cannot be, the nearest that does is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from attrs import frozen
+from hypothesis import strategies as st
+
+from peeklock.harness.forecast import Forecast
+from peeklock.harness.steps import NEVER_ENQUEUED, Fault, Program, Step
+from peeklock.spec.actions import ABANDONS, Call
+from peeklock.spec.capabilities import Capabilities
+
+
+@frozen
+class Times:
+    """The lengths that steps are made with, in milliseconds."""
+
+    locks_ms: tuple[int, ...] = (1_000, 1_000, 100, 30_000)
+    delays_ms: tuple[int, ...] = (0, 0, 0, 100)
+    nudges_ms: tuple[int, ...] = (0, 0, -1, 1)
+    """How long after a timer's end to look; the end itself is the most telling moment."""
+
+
+VIRTUAL = Times()
+MOST_ITEMS = 4
+Draw: TypeAlias = tuple[Call | None, int, int, int]
+
+_FREQUENT: tuple[Call | None, ...] = (
+    *(Call.FETCH,) * 5,
+    *(Call.ENQUEUE,) * 2,
+    *(None,) * 4,
+    *(Call.ACK,) * 4,
+    *(Call.RENEW,) * 3,
+    *(Call.ABANDON,) * 3,
+    Call.CANCELLATION_ACK,
+    Call.ABANDON_IGNORING_ATTEMPT,
+    Call.CANCEL,
+)
+_FAULTS = (*(Fault.NONE,) * 5, Fault.BEFORE_EFFECT, Fault.AFTER_EFFECT, Fault.AFTER_EFFECT)
+_AGES = (0, 0, 0, 1, 1, 2, 3)
+"""Whose token: 0 is the newest delivery. What is drawn beyond them is a token never issued."""
+
+
+def draws(capabilities: Capabilities, most_steps: int) -> st.SearchStrategy[list[Draw]]:
+    """Lists of draws, with most_steps at most."""
+    kinds = tuple(c for c in _FREQUENT if c is None or c in capabilities.calls)
+    small = st.integers(0, 7)
+    step = st.tuples(st.sampled_from(kinds), small, small, small)
+    return _lists(step, most_steps)
+
+
+@st.composite
+def _lists(draw: st.DrawFn, step: st.SearchStrategy[Draw], most: int) -> list[Draw]:
+    """Lists that are long more often than ``lists`` makes them, and shrink as well."""
+    found = []
+    while len(found) < most and draw(st.integers(0, 24)):
+        found.append(draw(step))
+    return found
+
+
+def programs(
+    capabilities: Capabilities, times: Times = VIRTUAL, most_steps: int = 40
+) -> st.SearchStrategy[Program]:
+    """Runs for a store with these capabilities, each with an end in which all that is left must come out."""
+    return draws(capabilities, most_steps).map(lambda drawn: interpreted(drawn, capabilities, times))
+
+
+def interpreted(drawn: list[Draw], capabilities: Capabilities, times: Times = VIRTUAL) -> Program:
+    """The run that these draws mean."""
+    forecast = Forecast(capabilities)
+    found = []
+    for draw in drawn:
+        step = _Choice(forecast, capabilities, times, draw).step()
+        forecast.take(step)
+        found.append(step)
+    return (*found, *_drained(forecast, times))
+
+
+class _Choice:
+    """What one draw means now."""
+
+    def __init__(self, forecast: Forecast, capabilities: Capabilities, times: Times, draw: Draw) -> None:
+        self.forecast, self.capabilities, self.times = forecast, capabilities, times
+        self.kind, self.a, self.b, self.c = draw
+        self.known = [n for n, d in enumerate(forecast.deliveries, 1) if not d.lost]
+
+    def step(self) -> Step:
+        """The step that was drawn, or the nearest that does something."""
+        kind = self.kind
+        if kind is None:
+            return self._wait()
+        if kind is Call.ENQUEUE:
+            return self._enqueue()
+        if kind is Call.FETCH:
+            return self._fetch()
+        if kind is Call.CANCEL:
+            return self._cancel()
+        return self._present(kind)
+
+    def _fault(self) -> Fault:
+        return _FAULTS[self.c]
+
+    def _enqueue(self) -> Step:
+        number = len(self.forecast.items)
+        if number == MOST_ITEMS:
+            return self._fetch()
+        delay_ms = self.times.delays_ms[self.a % 4] if self.capabilities.enqueue_delay else 0
+        return Step(Call.ENQUEUE, items=(f"i{number + 1}",), ms=delay_ms)
+
+    def _fetch(self) -> Step:
+        if not self.forecast.items:
+            return self._enqueue()
+        return Step(Call.FETCH, ms=self.times.locks_ms[self.a % 4], fault=self._fault())
+
+    def _wait(self) -> Step:
+        forecast = self.forecast
+        dues_ms = sorted(set(forecast.due_ms.values()))
+        if not dues_ms:
+            return self._fetch() if forecast.fetchable or not self.known else self._present(Call.ACK)
+        due_ms = dues_ms[self.a % len(dues_ms)]
+        nudged_ms = due_ms + self.times.nudges_ms[self.b % 4]
+        return Step(ms=(nudged_ms if nudged_ms > forecast.now_ms else due_ms) - forecast.now_ms)
+
+    def _present(self, call: Call) -> Step:
+        if not self.known:
+            return self._fetch()
+        is_abandon = call in ABANDONS
+        ms = 0
+        if call is Call.RENEW:
+            ms = self.times.locks_ms[self.b % 4]
+        elif is_abandon and self.capabilities.abandon_delay:
+            ms = self.times.delays_ms[self.b % 4]
+        delivery = 0
+        if self.a < len(_AGES):
+            delivery = self.known[-1 - _AGES[self.a] % len(self.known)]
+        return Step(call, delivery=delivery, ms=ms, fault=self._fault())
+
+    def _cancel(self) -> Step:
+        items = self.forecast.items
+        if not items:
+            return self._enqueue()
+        chosen = items[self.a % len(items)]
+        if self.b < 5:
+            return Step(Call.CANCEL, items=(chosen,))
+        return Step(Call.CANCEL, items=(chosen, NEVER_ENQUEUED) if self.b < 7 else tuple(items))
+
+
+def _drained(forecast: Forecast, times: Times) -> Iterator[Step]:
+    """Time passes until every timer is over; then all that is left can be fetched, and no more."""
+    left_ms = max((due_ms - forecast.now_ms for due_ms in forecast.due_ms.values()), default=0)
+    if left_ms:
+        yield Step(ms=left_ms + max(times.nudges_ms))
+    queued = sum(forecast.is_queued(i) for i in range(len(forecast.items)))
+    for _ in range(queued + 1 if forecast.items else 0):
+        yield Step(Call.FETCH, ms=max(times.locks_ms))

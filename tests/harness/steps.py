@@ -1,0 +1,46 @@
+"""A run as data: the calls that are made of a store, named so that they mean the same in every run."""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeAlias
+
+from attrs import frozen
+
+from peeklock.spec.actions import ABANDONS, ACKS, Call
+
+NEVER_ISSUED = "never-issued"
+"""A token that no store has given out."""
+NEVER_ENQUEUED = "never-enqueued"
+"""An item that no store has."""
+
+
+class Fault(enum.Enum):
+    """What goes wrong with a call on its way."""
+
+    NONE = "none"
+    BEFORE_EFFECT = "before its effect"
+    AFTER_EFFECT = "after its effect"
+
+
+@frozen
+class Step:
+    """One call, or a wait."""
+
+    call: Call | None = None
+    """None lets time pass."""
+    items: tuple[str, ...] = ()
+    """What is enqueued, or cancelled."""
+    delivery: int = 0
+    """Whose token is presented: the n-th delivery of the run, from 1; 0 for a token that was never issued."""
+    ms: int = 0
+    """The lock timeout, the extension, the delay or the wait, in milliseconds."""
+    fault: Fault = Fault.NONE
+
+    @property
+    def presents(self) -> bool:
+        """Does the call present a token?"""
+        return self.call in (Call.RENEW, *ACKS, *ABANDONS)
+
+
+Program: TypeAlias = tuple[Step, ...]

@@ -1,0 +1,129 @@
+"""What is seen of a store, held against its contract: the monitor, and three looks that no call's answer gives.
+
+A token that was never issued is nobody's, so it must be refused; a cancel that does not name an item says that it had
+no row; and the completions can be looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from peeklock.harness.forecast import honest_actions, refusals, variant
+from peeklock.harness.monitor import Monitor
+from peeklock.harness.observation import Observation
+from peeklock.harness.steps import NEVER_ISSUED
+from peeklock.harness.world import Scope, Violation, World
+from peeklock.spec.actions import ACKS, Answer, Call
+from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.evaluate import PLACE
+from peeklock.spec.state import Row, completions, row
+
+_ROWS = list(Row)
+_QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))
+
+Looks = Mapping[int, tuple[str, ...]]
+"""By how many observations came before: the items of the completions that were there, one by one."""
+
+
+class StoreJudge:
+    """Takes in what was seen of a store, one observation after the other; used like a ``Monitor``."""
+
+    def __init__(self, capabilities: Capabilities, looks: Looks | None = None) -> None:
+        self.capabilities = capabilities
+        self._monitor = Monitor(variant(capabilities), Scope(clock=True), honest_actions(capabilities))
+        self._looks = looks or {}
+        self._count = 0
+        self._latest: Observation | None = None
+
+    @property
+    def taken(self) -> Counter[str]:
+        """How often each action of the specification explained something, by its name."""
+        return self._monitor.taken
+
+    def observe(self, seen: Observation) -> None:
+        """Take in one observation; ``Violation`` when no state explains it."""
+        self._count += 1
+        self._latest = seen
+        if seen.token == NEVER_ISSUED:
+            self._stranger(seen)
+        elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
+            self._had_no_row(seen)
+        else:
+            self._monitor.observe(seen)
+        looked = self._looks.get(self._count)
+        if looked is not None:
+            self.look(looked)
+
+    def look(self, items: Sequence[str]) -> None:
+        """Take in which items the store's completions are of; ``Violation`` when no state has them so."""
+        assert self._latest is not None, "there is something to see before there are completions"
+        for item in dict.fromkeys((*self._monitor.items, *items)):
+            number, possible = items.count(item), self._monitor.completions_of(item)
+            if number not in possible:
+                told = " or ".join(map(str, sorted(possible)))
+                reason = f"{item} has {_counted(number)} now, where {told} would be right"
+                twice = "S2" if number > 1 else "S3"
+                raise self._violation((f"completions of {item}: {told}",), reason, (twice,))
+            if len(possible) > 1:
+                self._narrow(item, completions, frozenset({number}))
+
+    def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
+        """Let the timers that are due run out."""
+        self._monitor.pass_time(now_ms, until_ms)
+
+    def broken(self) -> tuple[str, ...]:
+        """The promises of a store that are broken in every state that explains the run."""
+        return tuple(p for p in self._monitor.broken() if p in self.capabilities.promised)
+
+    def told(self) -> tuple[tuple[str, ...], ...]:
+        """The states that explain the run, in words; a few of them."""
+        return self._monitor.told()
+
+    def described(self, world: World) -> tuple[str, ...]:
+        """One state in words."""
+        return self._monitor.described(world)
+
+    def unasked(self, seen: Observation, instead: str) -> Violation:
+        """What to raise where a store answers a retryable error and nothing was wrong."""
+        self._latest = seen
+        return self._violation(
+            (instead,),
+            "a retryable error, but no fault was made and the store is not said to be busy",
+            ("C4",),
+        )
+
+    def _stranger(self, seen: Observation) -> None:
+        assert seen.call is not None
+        allowed = refusals(self.capabilities, seen.call)
+        if seen.answer not in allowed and not (seen.answer is Answer.RETRYABLE and seen.effect is False):
+            told = tuple(f"{seen.call.value} -> {a.value}" for a in Answer if a in allowed)
+            raise self._violation(told, "the token was never issued", ("S5", "C4"))
+
+    def _had_no_row(self, seen: Observation) -> None:
+        assert seen.item is not None
+        if seen.item not in self._monitor.items:
+            return
+        before = self._monitor.worlds
+        gone = frozenset(range(len(_ROWS))) - _QUEUED
+        self._narrow(seen.item, row, gone)
+        if not self._monitor.worlds:
+            self._monitor.worlds = before
+            raise self._violation((f"cancel {seen.item} -> ok",), f"{seen.item} has a row", ("C4",))
+
+    def _narrow(self, item: str, variable: object, values: frozenset[int]) -> None:
+        number, place = self._monitor.items[item], PLACE[variable]  # type: ignore[index]
+        self._monitor.narrow(lambda world: world.state[1][number][place] in values)
+
+    def _violation(self, allowed: tuple[str, ...], reason: str, promises: tuple[str, ...]) -> Violation:
+        assert self._latest is not None
+        return Violation(self._latest, self._monitor.worlds, allowed, reason, promises, self._monitor.told())
+
+
+def _counted(number: int) -> str:
+    return {0: "no completion", 1: "a completion"}.get(number, f"{number} completions")
+
+
+def carries_completion(call: Call | None) -> bool:
+    """Can this call enqueue a completion, or wrongly do so?"""
+    return call in (*ACKS, Call.RENEW, Call.CANCEL) or (call is not None and call.value.startswith("abandon"))

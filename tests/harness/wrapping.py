@@ -1,0 +1,238 @@
+"""A store's adapter, called with care: what it answers must be of the right kind and come in time."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from attrs import frozen
+
+from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
+from peeklock.spec.actions import Answer
+from peeklock.spec.capabilities import Capabilities, CompletionWrite
+
+
+class AdapterError(ValueError):
+    """The adapter, and not the store's conduct, is wrong: what, where, and the remedy, in one line."""
+
+
+_PARAMETERS = {
+    "enqueue": ("item", "delay_ms"),
+    "fetch": ("lock_timeout_ms",),
+    "renew": ("token", "extend_for_ms"),
+    "ack": ("token", "completion"),
+    "abandon": ("token", "delay_ms", "ignore_attempt"),
+    "cancel": ("items",),
+    "completions": (),
+    "advance": ("ms",),
+    "fail_next": ("call", "after_effect"),
+}
+_NEEDED_BY = {
+    "renew": lambda c: c.renew,
+    "abandon": lambda c: c.abandon,
+    "cancel": lambda c: c.cancel,
+    "completions": lambda c: c.completion is not CompletionWrite.NONE,
+    "advance": lambda c: c.virtual_clock,
+    "fail_next": lambda c: c.fault_injection,
+}
+_DECLARES = {
+    "completions": "completion=CompletionWrite.NONE",
+    "advance": "virtual_clock=False",
+    "fail_next": "fault_injection=False",
+}
+
+
+def check_adapter(adapter: object, capabilities: Capabilities) -> None:
+    """``AdapterError`` where a method is missing that the capabilities need, or cannot be called as it will be."""
+    kind = type(adapter).__name__
+    for name, parameters in _PARAMETERS.items():
+        if name in _NEEDED_BY and not _NEEDED_BY[name](capabilities):
+            continue
+        signature = f"{name}({', '.join(parameters)})"
+        method = getattr(adapter, name, None)
+        if not callable(method):
+            instead = f", or declare {_DECLARES.get(name, f'{name}=False')}" if name in _NEEDED_BY else ""
+            raise AdapterError(f"{kind} has no method {name}; give it {signature}{instead}")
+        try:
+            inspect.signature(method).bind(*parameters)
+        except TypeError as error:
+            raise AdapterError(
+                f"{kind}.{name}{inspect.signature(method)} cannot be called as {signature}: {error}"
+            ) from None
+        except (
+            ValueError
+        ):  # a method without a signature that Python knows: it will be seen when it is called
+            continue
+
+
+class Watchdog:
+    """Sees to it that a call ends: past its limit it is interrupted where it stands, in its own thread."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.limit_s = limit_s
+        self._due_s: float | None = None
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._caller = threading.get_ident()
+        self._fired = False
+
+    def __enter__(self) -> Watchdog:
+        self._thread = threading.Thread(target=self._watch, name="peeklock watchdog", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def run(self, what: str, call: Callable[..., Any], *args: object) -> Any:
+        """Make the call; ``AdapterError`` where it does not return in time."""
+        try:
+            self._due_s = time.monotonic() + self.limit_s
+            try:
+                return call(*args)
+            finally:
+                with self._lock:
+                    self._due_s = None
+                if self._fired:
+                    raise _Overdue
+        except (KeyboardInterrupt, _Overdue):
+            if not self._fired:
+                raise
+            self._fired = False
+            raise AdapterError(
+                f"{what} did not return within {self.limit_s:g} s; let it answer, or raise RetryableError "
+                "when the store is busy"
+            ) from None
+
+    def _watch(self) -> None:
+        while not self._over.wait(min(self.limit_s / 10, 0.5)):
+            with self._lock:
+                if self._due_s is not None and time.monotonic() > self._due_s and not self._fired:
+                    self._fired = True
+                    self._interrupt()
+
+    def _interrupt(self) -> None:
+        main = self._caller == threading.main_thread().ident
+        if main and hasattr(signal, "pthread_kill") and callable(signal.getsignal(signal.SIGINT)):
+            signal.pthread_kill(self._caller, signal.SIGINT)  # it ends a wait as well
+        else:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._caller), ctypes.py_object(_Overdue)
+            )
+
+
+class _Overdue(BaseException):
+    """Raised in the thread of a call that takes too long."""
+
+
+@frozen
+class Told:
+    """What a call answered."""
+
+    answer: Answer
+    value: Any = None
+
+
+@frozen
+class Guarded:
+    """Makes the calls of an adapter, and checks the kind of what it answers.
+
+    ``AdapterError`` for an answer or an exception of a kind that the adapter's interface does not have.
+    """
+
+    adapter: Any
+    capabilities: Capabilities
+    watchdog: Watchdog
+    retryable: tuple[type[BaseException], ...] = ()
+    permanent: tuple[type[BaseException], ...] = ()
+
+    def call(self, where: str, name: str, *args: object) -> Told:
+        """One call; the place is for what is said if it goes wrong."""
+        what = f"{where}: {type(self.adapter).__name__}.{name}"
+        try:
+            value = self.watchdog.run(what, getattr(self.adapter, name), *args)
+        except AdapterError:
+            raise
+        except (RetryableError, *self.retryable):
+            return Told(Answer.RETRYABLE)
+        except (PermanentError, *self.permanent) as error:
+            if name not in ("enqueue", "fetch"):
+                return Told(Answer.PERMANENT)
+            if not self.capabilities.error_classes:
+                return Told(Answer.RETRYABLE)
+            raise AdapterError(
+                f"{what} raised {_said(error)}; it may answer, or raise RetryableError"
+            ) from error
+        except Exception as error:
+            name_of = type(error).__name__
+            which = "RetryableError" if name in ("enqueue", "fetch") else "RetryableError or PermanentError"
+            raise AdapterError(
+                f"{what} raised {_said(error)}; it should raise {which}, or name {name_of} "
+                "in check_store(retryable=…) or (permanent=…)"
+            ) from error
+        return Told(Answer.OK, self._checked(what, name, value))
+
+    def plain(self, where: str, name: str, *args: object) -> Any:
+        """A call that has no way to fail: ``advance``, ``fail_next``, ``completions``."""
+        what = f"{where}: {type(self.adapter).__name__}.{name}"
+        try:
+            return self._checked(what, name, self.watchdog.run(what, getattr(self.adapter, name), *args))
+        except AdapterError:
+            raise
+        except Exception as error:
+            raise AdapterError(f"{what} raised {_said(error)}; it should not fail") from error
+
+    def _checked(self, what: str, name: str, value: Any) -> Any:
+        if name == "fetch":
+            return None if value is None else self._delivery(what, value)
+        if name == "cancel":
+            if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str):
+                ids = tuple(value)
+                if all(isinstance(i, str) for i in ids):
+                    return ids
+            raise AdapterError(
+                f"{what} returned {value!r}; it should return the ids that had a row, as texts"
+            )
+        if name == "completions":
+            pairs = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+            for pair in pairs:
+                two = isinstance(pair, tuple | list) and len(pair) == 2
+                if not two or not all(isinstance(p, str) for p in pair):
+                    raise AdapterError(
+                        f"{what} returned {pair!r}; it should return pairs of texts (item, completion)"
+                    )
+            return [tuple(pair) for pair in pairs]
+        return None
+
+    def _delivery(self, what: str, value: Any) -> Delivery:
+        if not isinstance(value, Delivery):
+            raise AdapterError(
+                f"{what} returned {value!r}; it should return a peeklock.harness.adapter.Delivery, or None"
+            )
+        for name in ("item", "token"):
+            text = getattr(value, name)
+            if not isinstance(text, str) or not text:
+                raise AdapterError(
+                    f"{what} returned a Delivery whose {name} is {text!r}; it should be a text"
+                )
+        count = value.attempt_count
+        if self.capabilities.attempt_counts and (not isinstance(count, int) or isinstance(count, bool)):
+            raise AdapterError(
+                f"{what} returned a Delivery whose attempt_count is {count!r}; it should be a whole number, "
+                "or declare attempt_counts=False"
+            )
+        return value
+
+
+def _said(error: BaseException) -> str:
+    told = " ".join(str(error).split())
+    return f"{type(error).__name__}({told[:120]!r})" if told else type(error).__name__
