@@ -123,6 +123,8 @@ class Capabilities:
 
 
 STANDARD = Capabilities()
+OF_A_STORE = frozenset({*STANDARD.promised, "C1", "C2", "C4", "C6"})
+"""The promises that speak of the store alone; the others are about workers that keep to a policy."""
 
 
 def outcomes(capabilities: Capabilities) -> tuple[Piece, ...]:

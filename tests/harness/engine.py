@@ -50,6 +50,11 @@ class Engine:
         self._closures: dict[Core, tuple[Core, ...]] = {}
         self._follows: dict[tuple[Core, Sight], tuple[Follows, ...]] = {}
 
+    @property
+    def has_workers(self) -> bool:
+        """Do workers keep to a policy here? Without them the store stands alone, and only its promises are at stake."""
+        return Event.HANDLER_STARTS in self._by_event
+
     def _is_hidden(self, label: Label) -> bool:
         scope = self.scope
         unseen = set() if scope.handlers else set(_UNSEEN_HANDLERS)

@@ -27,6 +27,7 @@ from peeklock.harness.world import (
     without,
 )
 from peeklock.spec.actions import Action, Answer, Call
+from peeklock.spec.capabilities import OF_A_STORE
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
 from peeklock.spec.narrative import describe_item, describe_worker, item_name
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant
@@ -244,6 +245,8 @@ class Monitor:
         sets = [self.engine.breaks(w.core, sight) for w in self.worlds]
         named = frozenset.intersection(*sets) if sets else frozenset()
         named = named or frozenset().union(*sets)
+        if not self.engine.has_workers:
+            named &= OF_A_STORE
         return tuple(p.id for p in PROMISES if p.id in named)
 
     def described(self, world: World) -> tuple[str, ...]:
