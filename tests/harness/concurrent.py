@@ -77,7 +77,10 @@ class Recorder:
         what = StoreCall(call, self._now_ms() - self._slack_ms, caller=caller, **of)
         self.in_call[caller] = str(what)
         self.events.append(Invoke(key, what))
-        answer, items, token, attempt = Answer.OK, (), None, None
+        answer = Answer.OK
+        items: tuple[str, ...] = ()
+        token: str | None = None
+        attempt: int | None = None
         try:
             answer, items, token, attempt = _called(store, what)
         except RetryableError:
@@ -182,8 +185,8 @@ class _Crew:
             self._start.abort()
             self._done.put((worker.name, fault))
         finally:
-            if self._owned and store is not None and hasattr(store, "close"):
-                store.close()
+            if self._owned and store is not None:
+                _close(store)
 
     def phase(self, items: tuple[str, ...], patience_s: float) -> tuple[str, ...]:
         """Let every worker make its calls; the names of those that did not come back in time."""
@@ -211,6 +214,12 @@ class _Crew:
         for name, thread in self.threads.items():
             if name not in hung:
                 thread.join()
+
+
+def _close(store: StoreAdapter) -> None:
+    close: Callable[[], None] | None = getattr(store, "close", None)
+    if close is not None:
+        close()
 
 
 @contextmanager
@@ -260,8 +269,8 @@ def check_store_concurrently(
                 hung = run.round(crew, patience_s)
     finally:
         crew.dismiss(hung)
-        if hasattr(store, "close") and not hung:
-            store.close()
+        if not hung:
+            _close(store)
     return run.report(hung)
 
 

@@ -30,6 +30,8 @@ SCOPE = Scope(clock=True, answers=False)
 NEVER_MS = 2**62
 """The end of an operation that never ended, in milliseconds."""
 MOST_STATES_TOLD = 3
+MOST_REMEMBERED = 20_000
+"""Steps kept, so that memory does not grow with the length of a history."""
 _ROWS, _ROW = list(Row), PLACE[row]
 _GONE = frozenset({_ROWS.index(Row.ACKED), _ROWS.index(Row.CANCELLED)})
 _NO_ROW = _GONE | {_ROWS.index(Row.ABSENT)}
@@ -112,16 +114,23 @@ class ItemModel:
     def __init__(self, capabilities: Capabilities = STANDARD) -> None:
         self.engine: Engine = engine(VARIANT, SCOPE, _honest(store_alone(capabilities)))
         self.initial = ItemWorld(with_room(Core(), (), (INITIAL_ITEM,)))
+        self._steps: dict[tuple[ItemWorld, About], tuple[ItemWorld, ...]] = {}
 
     def step(self, state: ItemWorld, operation: Operation) -> Iterable[ItemWorld]:
         """The worlds that can follow when the operation happens here, somewhere in its time."""
         about: About = operation.what
+        known = self._steps.get((state, about))
+        if known is not None:
+            return known
         found: dict[ItemWorld, None] = {}
         for here in self.ticked(state, about.from_ms, about.until_ms):
             if about.optional:
                 found[here] = None
             found.update(dict.fromkeys(self._followed(here, about)))
-        return found
+        if len(self._steps) > MOST_REMEMBERED:
+            self._steps.clear()
+        self._steps[state, about] = tuple(found)
+        return self._steps[state, about]
 
     def spent(self, state: ItemWorld, operation: Operation) -> bool:
         """Whether the item is gone: then nothing changes it any more."""

@@ -14,6 +14,7 @@ from attrs import frozen
 from peeklock.harness.history import Begins, Invoke, Operation, Outcome, Return, joined
 
 S = TypeVar("S", bound=Hashable)
+S_contra = TypeVar("S_contra", bound=Hashable, contravariant=True)
 
 
 class Model(Protocol[S]):
@@ -29,10 +30,10 @@ class Model(Protocol[S]):
         ...
 
 
-class Spent(Protocol[S]):
+class Spent(Protocol[S_contra]):
     """A model that can say more, so that operations of unknown outcome need not be remembered for ever."""
 
-    def spent(self, state: S, operation: Operation) -> bool:
+    def spent(self, state: S_contra, operation: Operation) -> bool:
         """Whether, from this state on, the operation can never change anything any more."""
         ...
 
