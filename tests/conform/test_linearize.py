@@ -146,6 +146,10 @@ def test_a_history_that_cannot_be_is_refused() -> None:
 # Brute force
 
 
+def model_of(queue: bool) -> Any:
+    return Queue() if queue else Register()
+
+
 def brute_force(history: Sequence[Event], model: Model[Any]) -> bool:
     """Every order of the operations that happened, and of every choice of those of which nobody knows."""
     begins, ends, operations = {}, {}, {}
@@ -210,7 +214,7 @@ def _end(draw: st.DrawFn, running: dict[int, tuple[Any, ...]]) -> Return:
 
 @pytest.mark.parametrize("queue", [False, True])
 def test_the_search_agrees_with_brute_force(queue: bool) -> None:
-    model: Model[Any] = Queue() if queue else Register()
+    model = model_of(queue)
 
     @settings(max_examples=300, deadline=None, derandomize=True, database=None)
     @given(histories(queue))
@@ -223,7 +227,7 @@ def test_the_search_agrees_with_brute_force(queue: bool) -> None:
 @pytest.mark.parametrize("queue", [False, True])
 @pytest.mark.parametrize("verdict", [False, True])
 def test_both_verdicts_occur_among_the_histories_compared(queue: bool, verdict: bool) -> None:
-    model: Model[Any] = Queue() if queue else Register()
+    model = model_of(queue)
     quiet = settings(max_examples=300, derandomize=True, database=None)
     history = find(
         histories(queue), lambda h: len(h) > 4 and (check(h, model) is None) is verdict, settings=quiet
