@@ -40,7 +40,7 @@ _RACES = """
 ## Races
 
 Stores that are right as long as one call is made at a time, and are caught by `check_store_concurrently`. Given are the
-promises of which one was named at each seed, and the medians of the calls and of the time.
+promises of which one must be named, and the medians of the calls and of the time.
 
 | fault | reported | promise | calls | ms |
 | --- | --- | --- | --- | --- |
@@ -65,9 +65,8 @@ _ELSEWHERE = """
 def _reported(mutant: StoreMutant | RunMutant) -> str:
     if mutant.link is None:
         return "another of its kind"
-    return (
-        f"[{mutant.slug.split(': ')[-1] if mutant.slug.startswith('run: ') else mutant.slug}]({mutant.link})"
-    )
+    slug = mutant.slug.removeprefix("run: ").removeprefix("race: ")
+    return f"[{slug}]({mutant.link})"
 
 
 def _store_row(mutant: StoreMutant) -> str:

