@@ -33,7 +33,7 @@ def play(run_worker: RunWorker, script: Script, setup: Setup) -> Played:
     born = 0
     while not scene.finished and scene.finding is None:
         born += 1
-        stage = Stage(scene, f"worker {born}")
+        stage = Stage(scene, str(born))
         try:
             _live(run_worker, stage)
         except Crashed:

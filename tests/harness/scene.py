@@ -59,11 +59,15 @@ class Finding:
     """What the monitor said."""
     allowed: tuple[str, ...] = ()
     """What would have been allowed."""
+    promises: tuple[str, ...] = ()
+    """The promises that this breaks, the most telling first."""
 
     @property
-    def promises(self) -> tuple[str, ...]:
-        """The promises that this breaks, the most telling first."""
-        return () if self.violation is None else self.violation.promises
+    def kind(self) -> str:
+        """By what one failure is told from another while a script is shortened."""
+        if self.promises:
+            return self.promises[0]
+        return "unexplained" if self.duty is None else self.duty.name
 
     def __str__(self) -> str:
         duty = "" if self.duty is None else f" [{self.duty.name}]"

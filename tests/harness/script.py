@@ -6,9 +6,10 @@ over, nothing goes wrong any more. So the same script means the same run for the
 
 from __future__ import annotations
 
+import enum
 from typing import Any, Literal, TypeAlias
 
-from attrs import fields, frozen
+from attrs import Attribute, fields, frozen, has
 
 Answers: TypeAlias = Literal["none", "retryable", "response lost", "permanent"]
 Rival: TypeAlias = Literal["none", "completes", "crashes"]
@@ -76,25 +77,27 @@ class Script:
 
 
 def as_source(value: Any, indent: str = "") -> str:
-    """The script as a Python expression, with what has its default left out."""
+    """A script, or another record, as a Python expression, with what has its default left out."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}({value.value!r})"
     if isinstance(value, tuple):
-        if not value:
-            return "()"
+        opens, closes = "(", ")"
         inner = [as_source(v, indent + "    ") for v in value]
         line = f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-        if len(indent) + len(line) <= MOST_COLUMNS and "\n" not in line:
-            return line
-        return "(\n" + "".join(f"{indent}    {v},\n" for v in inner) + f"{indent})"
-    if not isinstance(value, Script | DeliveryPlan | ItemPlan | Fault):
+    elif has(type(value)):
+        opens, closes = f"{type(value).__name__}(", ")"
+        given = [(f.name, getattr(value, f.name)) for f in fields(type(value)) if _is_given(value, f)]
+        inner = [f"{name}={as_source(v, indent + '    ')}" for name, v in given]
+        line = f"{opens}{', '.join(inner)})"
+    else:
         return repr(value)
-    given = [
-        (f.name, getattr(value, f.name)) for f in fields(type(value)) if getattr(value, f.name) != f.default
-    ]
-    inner = [f"{name}={as_source(v, indent + '    ')}" for name, v in given]
-    line = f"{type(value).__name__}({', '.join(inner)})"
     if len(indent) + len(line) <= MOST_COLUMNS and "\n" not in line:
         return line
-    return f"{type(value).__name__}(\n" + "".join(f"{indent}    {v},\n" for v in inner) + f"{indent})"
+    return f"{opens}\n" + "".join(f"{indent}    {v},\n" for v in inner) + indent + closes
+
+
+def _is_given(value: Any, one: Attribute[Any]) -> bool:
+    return bool(getattr(value, one.name) != one.default)
 
 
 MOST_COLUMNS = 90

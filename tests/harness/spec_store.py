@@ -139,6 +139,10 @@ class SpecStore:
         """Is its row gone?"""
         return _ROWS[self.record(item)[_ROW]] in _SETTLED
 
+    def is_completed(self, item: str) -> bool:
+        """Was a completion of it enqueued?"""
+        return self.record(item)[PLACE[completions]] > 0
+
     def where(self, item: str) -> str:
         """Where the item stands, in words."""
         record = self.record(item)

@@ -83,6 +83,10 @@ class Stage:
         self._shutdown_at_ms: int | None = None
         self._calls = 0
         self._told_nothing = False
+        self._counted: list[Metric] = []
+        """What was counted of the delivery in hand."""
+        self._was_retried = False
+        self._miscounted: Finding | None = None
 
     # The host's side, as the worker calls it
 
@@ -106,14 +110,14 @@ class Stage:
         if scene.store.fetchable() is None:
             if not (free and self._told_nothing):
                 self._told_nothing = True
-                self._sees(Observation(Call.FETCH, answer=Answer.NOTHING, effect=False), None)
+                self._sees_no_fetch(Answer.NOTHING, lock_timeout_ms)
             return None
         fault, asked_ms = scene.next_fetch(), scene.now_ms
         self._takes(fault)
         item = scene.store.fetchable()
         if item is None or fault.kind == "retryable":
             answer = Answer.NOTHING if item is None else Answer.RETRYABLE
-            self._sees(Observation(Call.FETCH, answer=answer, effect=False), None)
+            self._sees_no_fetch(answer, lock_timeout_ms)
             if item is None:
                 return None
             raise RetryableError("fetch: the store cannot fetch just now")
@@ -121,7 +125,9 @@ class Stage:
         before = scene.store.record(item)
         taken = scene.store.fetch(item, lock_timeout_ms, lost)
         if not lost:
-            self._begins(_InHand(item, taken.token, taken.attempt_count, scene.next_delivery(item), scene.now_ms))
+            self._begins(
+                _InHand(item, taken.token, taken.attempt_count, scene.next_delivery(item), scene.now_ms)
+            )
         self._sees(fetch_seen(self.name, taken, lock_timeout_ms), before)
         if lost:
             raise RetryableError("fetch: the response was lost")
@@ -157,19 +163,20 @@ class Stage:
             _raises("ack", self._calls_store(Call.CANCELLATION_ACK, token, fault))
             return
         if not isinstance(completion, Completion) or completion.kind not in _KINDS:
-            raise ValueError(f"ack: completion is {completion!r}; allowed: None, Completion of {', '.join(_KINDS)}")
+            raise ValueError(
+                f"ack: completion is {completion!r}; allowed: None, Completion of {', '.join(_KINDS)}"
+            )
         self._not_early("ack", token)
         fault = OK
         if hand is not None:
             fault = _nth(hand.plan.acks, hand.acks)
             hand.acks += 1
         answered = self._calls_store(Call.ACK, token, fault, completion=completion)
+        self._was_retried |= answered.answer is Answer.RETRYABLE
         self.schedule.since_ms = self.now_ms
         if hand is not None:
             if hand.said is not None and completion.text != hand.said.text:
-                self._fails(
-                    f"ack {token}", f"carries {completion.text!r}; allowed: {hand.said.text!r}", SAME
-                )
+                self._fails(f"ack {token}", f"carries {completion.text!r}; allowed: {hand.said.text!r}", SAME)
             hand.said = completion
         _raises("ack", answered)
 
@@ -256,6 +263,7 @@ class Stage:
             raise ValueError(f"count: metric is {metric!r}; allowed: {', '.join(_METRICS)}")
         if self.scene.setup.counts:
             self._sees(Observation(counts=_METRICS[metric]), None)
+            self._counted.append(_METRICS[metric])
             self.belief.counted()
 
     # How a worker ends
@@ -305,6 +313,11 @@ class Stage:
                 self._crashes()
 
     def _owes_no_count(self, call: str) -> None:
+        if self._miscounted is not None:
+            if call in ("wait", "return"):
+                self.scene.finding = self._miscounted
+                self._dies()
+            return
         owed = self.belief.counts
         if owed is not None and self.scene.setup.counts:
             self._fails(call, f"the verdict {owed.value} was not counted", COUNTS, f"counts {owed.value}")
@@ -397,7 +410,7 @@ class Stage:
     # What is seen
 
     def _begins(self, hand: _InHand) -> None:
-        self._hand = hand
+        self._hand, self._counted, self._was_retried = hand, [], False
         if hand.plan.shutdown_ms is not None and not self._is_told:
             self._shutdown_at_ms = self.now_ms + hand.plan.shutdown_ms
 
@@ -421,6 +434,9 @@ class Stage:
         self._sees(seen, before)
         return answered
 
+    def _sees_no_fetch(self, answer: Answer, lock_timeout_ms: int) -> None:
+        self._sees(Observation(Call.FETCH, answer=answer, effect=False, lasts_ms=lock_timeout_ms), None)
+
     def _sees_event(self, event: Event, token: str | None) -> None:
         hand = self._hand
         item = None if hand is None or self.belief.is_idle else hand.item
@@ -436,19 +452,55 @@ class Stage:
             if not hidden:
                 scene.see(seen)
         except Violation as violation:
-            scene.finding = Finding(str(violation), violation.reason, None, violation, violation.allowed)
+            self._is_not_allowed(violation)
+            return
+        if self._miscounted is not None:
+            self.scene.finding = self._miscounted
             self._dies()
         if seen.counts is None:
             self.belief.follow(seen, item)
         if self.belief.phase is not was:
             self.schedule.since_ms, self.schedule.signalled_ms = self.now_ms, None
 
+    def _is_not_allowed(self, violation: Violation) -> None:
+        """A wrong count is told with what the worker does next, which says more of what it meant by it."""
+        found = self._miscounted or Finding(
+            f"{violation.seen} at {self.now_ms} ms", violation.reason, None, violation, violation.allowed
+        )
+        named = (*found.promises, *(p for p in violation.promises if p not in found.promises))
+        if violation.seen.counts is not None and self._miscounted is None:
+            self._miscounted = evolve(found, promises=self._broken_by_count(violation.seen.counts))
+            return
+        if found.violation is not violation:
+            found = evolve(found, reason=f"{found.reason}; then {violation.seen}")
+        self.scene.finding = evolve(found, promises=named)
+        self._dies()
+
+    def _broken_by_count(self, metric: Metric) -> tuple[str, ...]:
+        """The promises about counts that this one breaks, of a delivery that the worker had or has."""
+        said, found = self._counted, []
+        if Metric.UNCERTAIN in said:
+            found.append("S7")
+        if metric is Metric.UNCERTAIN and not self._was_retried:
+            found.append("S8")
+        done = self._hand is not None and self.scene.store.is_completed(self._hand.item)
+        if metric is Metric.INFRASTRUCTURE_ERROR and done:
+            found.append("S13")
+        if metric is Metric.POISON and Metric.POISON in said:
+            found.append("S14")
+        return tuple(found)
+
     def _fails(self, what: str, reason: str, duty: Duty, *allowed: str) -> NoReturn:
-        self.scene.finding = Finding(f"{self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
+        found = Finding(f"worker {self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
+        self.scene.finding = self._miscounted or found
         self._dies()
 
     def _about(self) -> str:
-        return "nothing" if self._hand is None or self.belief.is_idle else f"{self._hand.item} ({self._hand.token})"
+        return (
+            "nothing"
+            if self._hand is None or self.belief.is_idle
+            else f"{self._hand.item} ({self._hand.token})"
+        )
 
 
 def _nth(faults: tuple[Fault, ...], n: int) -> Fault:

@@ -1,0 +1,143 @@
+"""One failed run of a worker as data, in words, and as a program that shows it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve, field, fields, frozen
+
+from peeklock.harness.failure import Failure
+from peeklock.harness.observation import Observation
+from peeklock.harness.playing import Played
+from peeklock.harness.scene import Finding, Setup
+from peeklock.harness.script import Script, as_source
+from peeklock.harness.world import Violation
+from peeklock.spec.policy import POLICIES, Policy
+
+
+@frozen(kw_only=True)
+class WorkerFailure(Failure):
+    """The shortest script that was found under which a worker does not keep the protocol."""
+
+    setup: Setup
+    script: Script
+    finding: Finding
+    importable: str | None = field(default=None)
+    """``module:name`` of the function that was checked, where that can be imported."""
+
+    def program(self) -> str:
+        """A Python program of a few lines that plays the script again."""
+        module, _, name = (self.importable or "").partition(":")
+        given = (
+            f"from {module} import {name}" if name else "run_worker = ...  # the function that was checked"
+        )
+        records = ["DeliveryPlan", "Fault", "ItemPlan", "Script"]
+        options = [
+            (f.name, getattr(self.setup, f.name))
+            for f in fields(Setup)
+            if f.name != "policy" and getattr(self.setup, f.name) != getattr(Setup(self.setup.policy), f.name)
+        ]
+        extra = "".join(f",\n    {option}={as_source(value, '    ')}" for option, value in options)
+        lines = [
+            f"# {self.finding}",
+            f"from peeklock.harness.script import {', '.join(records)}",
+            "from peeklock.harness.workers import replay_worker",
+            given,
+            "",
+            f"SCRIPT = {as_source(self.script)}",
+            f"replay_worker({name or 'run_worker'}, SCRIPT, {_policy(self.setup.policy)}{extra})",
+        ]
+        text = "\n".join(lines) + "\n"
+        return "".join(_imports(text)) + text
+
+
+def _policy(policy: Policy) -> str:
+    if POLICIES.get(policy.name) == policy:
+        return repr(policy.name)
+    base = POLICIES[policy.stands_for or "retry"]
+    changed = [f.name for f in fields(Policy) if getattr(policy, f.name) != getattr(base, f.name)]
+    inner = ", ".join(f"{name}={as_source(getattr(policy, name))}" for name in changed)
+    return f'evolve(POLICIES["{base.name}"], {inner})'
+
+
+def _imports(text: str) -> list[str]:
+    """What a program names besides scripts."""
+    found = []
+    if "evolve(" in text:
+        found += ["from attrs import evolve\n", "from peeklock.spec.policy import *\n"]
+    if "Capabilities(" in text:
+        found.append("from peeklock.spec.capabilities import *\n")
+    if "Tolerances(" in text:
+        found.append("from peeklock.harness.schedule import Tolerances\n")
+    return found
+
+
+def failure_of(
+    subject: str,
+    run_worker: Callable[..., Any],
+    setup: Setup,
+    script: Script,
+    played: Played,
+    *,
+    seed: int | None,
+    runs: int,
+    seconds: float,
+    again: Played | None,
+) -> WorkerFailure:
+    """The failure that a run showed; ``again`` is the same script played once more, where that went otherwise."""
+    finding = played.finding
+    assert finding is not None
+    violation = finding.violation or Violation(
+        played.seen[-1], (), finding.allowed, str(finding), finding.promises
+    )
+    return WorkerFailure(
+        subject=subject,
+        capabilities=setup.capabilities,
+        steps=(),
+        observations=played.seen,
+        violation=violation,
+        seed=seed,
+        runs=runs,
+        seconds=seconds,
+        seen_at_repeat=None if again is None else again.seen,
+        setup=setup,
+        script=script,
+        finding=finding,
+        importable=importable(run_worker),
+    )
+
+
+def importable(function: Callable[..., Any]) -> str | None:
+    """Where a function can be imported from; None for one that was made inside another."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module is None or name is None or not name.isidentifier():
+        return None
+    return f"{module}:{name}"
+
+
+def told(failure: WorkerFailure) -> str:
+    """The failure as it is printed."""
+    finding = failure.finding
+    lines = [f"{failure.subject} does not keep the protocol under the policy {failure.setup.policy.name}"]
+    lines += [f"  {sentence}" for sentence in failure.sentences]
+    if finding.duty is not None:
+        source = f" (set by {finding.duty.source})" if finding.duty.source else ""
+        lines.append(f"  duty '{finding.duty.name}': {finding.duty.sentence}{source}")
+    lines += ["", *_trace(failure.observations)]
+    lines += ["", f"{finding}"]
+    lines += [f"  allowed: {text}" for text in finding.allowed]
+    if failure.seen_at_repeat is not None:
+        lines += ["", "the same script, played again, went otherwise: the worker is nondeterministic"]
+        lines += _trace(failure.seen_at_repeat)
+    lines += ["", "to play it again:", "", *(f"    {line}" for line in failure.program().splitlines())]
+    lines += ["", f"found in run {failure.runs}, {failure.seconds:.1f} s" + _seed(failure.seed)]
+    return "\n".join(lines)
+
+
+def _seed(seed: int | None) -> str:
+    return "" if seed is None else f", seed {seed}"
+
+
+def _trace(seen: tuple[Observation, ...]) -> list[str]:
+    return [f"{o.at_ms:>9} ms  {evolve(o, place='')}" for o in seen]
