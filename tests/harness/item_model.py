@@ -18,7 +18,7 @@ from peeklock.harness.linearize import NotLinearizable, Search
 from peeklock.harness.observation import Observation
 from peeklock.harness.world import Core, Scope, Sight, Violation, with_room, without
 from peeklock.spec.actions import Action, Answer, Call, Timer
-from peeklock.spec.capabilities import STANDARD, Capabilities, store_alone
+from peeklock.spec.capabilities import OF_A_STORE, STANDARD, Capabilities, store_alone
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.narrative import describe_item
@@ -351,8 +351,6 @@ class StoreHistory:
 
     def _promises(self, worlds: Iterable[ItemWorld], sight: Sight) -> tuple[str, ...]:
         """What it would break in every state that it met, had it happened all the same."""
-        if sight.call is Call.FETCH and sight.answer is Answer.NOTHING:
-            return ()  # no promise says that a fetch finds what is there
         sets = []
         for world in worlds:
             owners = [k - 1 for number, _, k in world.core.tokens if number == sight.token]
@@ -360,7 +358,7 @@ class StoreHistory:
             core = with_room(world.core, (INITIAL_WORKER,), ())
             sets.append(self.model.engine.breaks(core, evolve(sight, worker=client)))
         named = frozenset.intersection(*sets) if sets else frozenset()
-        named = named or frozenset().union(*sets)
+        named = (named or frozenset().union(*sets)) & OF_A_STORE
         return tuple(p.id for p in PROMISES if p.id in named)
 
 
