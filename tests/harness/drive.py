@@ -105,7 +105,7 @@ class Driver:
 
     # The calls
 
-    def _made(self, step: Step, name: str, *args: object) -> tuple[Told | None, dict[str, int]]:
+    def _made(self, step: Step, name: str, *args: object) -> tuple[Told | None, dict[str, Any]]:
         """Make the call unless it fails before it has begun; what was answered, and when."""
         self._calls += 1
         at_ms = self._clock.now_ms()

@@ -6,6 +6,7 @@ and repeated.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from attrs import frozen
@@ -156,11 +157,12 @@ class Forecast:
 
     def _called(self, step: Step, w: int, i: int) -> Foreseen:
         assert step.call is not None
-        wanted = {
+        kinds: dict[Fault, Callable[[Action], bool]] = {
             Fault.NONE: lambda a: a.label.answer is not Answer.RETRYABLE,
             Fault.BEFORE_EFFECT: lambda a: a.label.answer is Answer.RETRYABLE and not a.label.takes_effect,
             Fault.AFTER_EFFECT: lambda a: a.label.answer is Answer.RETRYABLE and a.label.takes_effect,
-        }[step.fault]
+        }
+        wanted = kinds[step.fault]
         enabled = [s for s in self._by[step.call] if s.allows(*self.state, w, i)]
         chosen = next((s for s in enabled if wanted(s.action)), None)
         if chosen is None:  # a response can be lost only of a call that had one: a refusal comes through

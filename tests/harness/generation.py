@@ -59,7 +59,7 @@ def draws(capabilities: Capabilities, most_steps: int) -> st.SearchStrategy[list
 @st.composite
 def _lists(draw: st.DrawFn, step: st.SearchStrategy[Draw], most: int) -> list[Draw]:
     """Lists that are long more often than ``lists`` makes them, and shrink as well."""
-    found = []
+    found: list[Draw] = []
     while len(found) < most and draw(st.integers(0, 24)):
         found.append(draw(step))
     return found

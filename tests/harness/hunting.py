@@ -125,7 +125,7 @@ def hunt(
         given_s,
         database=None if given_s.database is None else _Keyed(given_s.database, key),
         deadline=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[check for check in HealthCheck if isinstance(check, HealthCheck)],
         report_multiple_bugs=False,
         print_blob=False,
         verbosity=Verbosity.quiet,

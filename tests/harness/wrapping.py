@@ -33,7 +33,7 @@ _PARAMETERS = {
     "advance": ("ms",),
     "fail_next": ("call", "after_effect"),
 }
-_NEEDED_BY = {
+_NEEDED_BY: dict[str, Callable[[Capabilities], bool]] = {
     "renew": lambda c: c.renew,
     "abandon": lambda c: c.abandon,
     "cancel": lambda c: c.cancel,
@@ -155,6 +155,14 @@ class Guarded:
     retryable: tuple[type[BaseException], ...] = ()
     permanent: tuple[type[BaseException], ...] = ()
 
+    @property
+    def _retryable(self) -> tuple[type[BaseException], ...]:
+        return (RetryableError, *self.retryable)
+
+    @property
+    def _permanent(self) -> tuple[type[BaseException], ...]:
+        return (PermanentError, *self.permanent)
+
     def call(self, where: str, name: str, *args: object) -> Told:
         """One call; the place is for what is said if it goes wrong."""
         what = f"{where}: {type(self.adapter).__name__}.{name}"
@@ -162,9 +170,9 @@ class Guarded:
             value = self.watchdog.run(what, getattr(self.adapter, name), *args)
         except AdapterError:
             raise
-        except (RetryableError, *self.retryable):
+        except self._retryable:
             return Told(Answer.RETRYABLE)
-        except (PermanentError, *self.permanent) as error:
+        except self._permanent as error:
             if name not in ("enqueue", "fetch"):
                 return Told(Answer.PERMANENT)
             if not self.capabilities.error_classes:
