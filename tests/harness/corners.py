@@ -58,10 +58,10 @@ def _plain(policy: Policy) -> Iterator[DeliveryPlan]:
 
 
 def _sequences(policy: Policy) -> Iterator[DeliveryPlan]:
-    for n in range(policy.ack_attempts):
-        for end in (OK, RESPONSE_LOST, PERMANENT):
+    for end in (OK, PERMANENT, RESPONSE_LOST):
+        for n in range(policy.ack_attempts):
             yield DeliveryPlan(acks=(*(RETRYABLE,) * n, end))
-        yield DeliveryPlan(fails=True, acks=(*(RETRYABLE,) * n, OK))
+    yield DeliveryPlan(fails=True, acks=(RETRYABLE,) * (policy.ack_attempts - 1))
     for fault in _ANSWERS:
         yield DeliveryPlan(acks=(RETRYABLE,) * policy.ack_attempts, abandon=fault)
         yield DeliveryPlan(acks=(PERMANENT,), abandon=fault)

@@ -72,7 +72,8 @@ COUNTS = Duty("counts at once", "a verdict is counted before the worker's next c
 FETCHES = Duty("fetches again", "a worker with nothing in hand asks for work again", "poll_ms of the check")
 DRAINS = Duty(
     "is done in the grace",
-    "after a shutdown the worker returns when it has nothing in hand, at the latest when the grace is over",
+    "after a shutdown the worker fetches and renews nothing more, and returns when it has nothing in hand, at the "
+    "latest when the grace is over",
     "shutdown_grace_ms",
 )
 DROPS = Duty(

@@ -7,6 +7,7 @@ over, nothing goes wrong any more. So the same script means the same run for the
 from __future__ import annotations
 
 import enum
+import json
 from typing import Any, Literal, TypeAlias
 
 from attrs import Attribute, fields, frozen, has
@@ -90,7 +91,7 @@ def as_source(value: Any, indent: str = "") -> str:
         inner = [f"{name}={as_source(v, indent + '    ')}" for name, v in given]
         line = f"{opens}{', '.join(inner)})"
     else:
-        return repr(value)
+        return json.dumps(value) if isinstance(value, str) else repr(value)
     if len(indent) + len(line) <= MOST_COLUMNS and "\n" not in line:
         return line
     return f"{opens}\n" + "".join(f"{indent}    {v},\n" for v in inner) + indent + closes

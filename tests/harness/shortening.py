@@ -37,7 +37,9 @@ def _plainer(value: Any, is_field: bool = False) -> Iterator[Any]:
             was = getattr(value, one.name)
             if was == one.default:
                 continue
-            if not (isinstance(value, Fault) and one.name == "kind"):
+            if isinstance(value, Fault) and was == "response lost":
+                yield evolve(value, kind="retryable")
+            elif not (isinstance(value, Fault) and one.name == "kind"):
                 yield evolve(value, **{one.name: one.default})
             for plainer in _plainer(was, is_field=True):
                 if plainer != () or one.name != "items":

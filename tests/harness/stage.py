@@ -4,96 +4,43 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from attrs import define, evolve
-
 from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.belief import Belief
-from peeklock.harness.host import Completion, Counted, Crashed, Ended, HostDelivery, Woken
+from peeklock.harness.host import Completion, Counted, Crashed, HostDelivery, Woken
 from peeklock.harness.observation import Observation
-from peeklock.harness.scene import Finding, Scene, fetch_seen
+from peeklock.harness.scene import Scene, fetch_seen
 from peeklock.harness.schedule import (
     COMPLETES,
-    COUNTS,
     DELAYS,
-    DRAINS,
     DROPS,
     GRACE,
     KNOWS,
-    LOCK_LENGTH,
     LOCK_OVER,
-    RENEWS,
     RESTS,
     SAME,
     SIGNALS,
     STAYS,
-    WAITS,
-    Due,
-    Duty,
-    Schedule,
-    backoff_ms,
 )
-from peeklock.harness.script import OK, DeliveryPlan, Fault
+from peeklock.harness.script import OK, Fault
 from peeklock.harness.spec_store import Answered
-from peeklock.harness.world import Violation
+from peeklock.harness.watch import InHand, Watch
 from peeklock.spec.actions import Answer, Call, Event, Metric
-from peeklock.spec.evaluate import Record
-from peeklock.spec.state import Phase, Result, Trouble
+from peeklock.spec.state import Phase, Result
 
 _KINDS = {"result": Result.SUCCESS, "application error": Result.APPLICATION_ERROR, "poison": Result.POISON}
 _METRICS = {m.value: m for m in Metric}
 _FAR_MS = 10**15
 
 
-@define
-class _InHand:
-    """The delivery that the worker has."""
-
-    item: str
-    token: str
-    attempt_count: int
-    plan: DeliveryPlan
-    fetched_ms: int
-    calls: int = 0
-    acks: int = 0
-    renewals: int = 0
-    runs: bool = False
-    """The handler was started, and its end was not told yet."""
-    ends_ms: int | None = None
-    said: Completion | None = None
-    """What the completion has to be."""
-
-    def outcome(self) -> tuple[Ended, str]:
-        """How the handler ends."""
-        if self.plan.fails:
-            return "application error", f"error of {self.token}"
-        return "result", f"result of {self.token}"
-
-
-class Stage:
+class Stage(Watch):
     """The host of one worker, from its birth to its end."""
 
     def __init__(self, scene: Scene, name: str) -> None:
-        self.scene, self.name = scene, name
-        setup = scene.setup
-        self.belief = Belief(setup.variant, setup.capabilities, setup.handlers)
-        self.schedule = Schedule(setup.policy, setup.tolerances, setup.handlers)
-        self.schedule.since_ms = scene.now_ms
-        self.dead = False
-        self._hand: _InHand | None = None
+        super().__init__(scene, name)
         self._shutdown_at_ms: int | None = None
         self._calls = 0
         self._told_nothing = False
-        self._counted: list[Metric] = []
-        """What was counted of the delivery in hand."""
-        self._was_retried = False
-        self._miscounted: Finding | None = None
 
     # The host's side, as the worker calls it
-
-    @property
-    def now_ms(self) -> int:
-        """The time."""
-        return self.scene.now_ms
 
     def fetch(self, lock_timeout_ms: int) -> HostDelivery | None:
         """See Host.fetch."""
@@ -126,7 +73,7 @@ class Stage:
         taken = scene.store.fetch(item, lock_timeout_ms, lost)
         if not lost:
             self._begins(
-                _InHand(item, taken.token, taken.attempt_count, scene.next_delivery(item), scene.now_ms)
+                InHand(item, taken.token, taken.attempt_count, scene.next_delivery(item), scene.now_ms)
             )
         self._sees(fetch_seen(self.name, taken, lock_timeout_ms), before)
         if lost:
@@ -285,10 +232,6 @@ class Stage:
         """The worker has raised an exception of its own."""
         self._fails("raises", f"{type(error).__name__}: {error}", STAYS)
 
-    def _dies(self) -> NoReturn:
-        self.dead = True
-        raise Crashed
-
     def _crashes(self) -> NoReturn:
         if not self.belief.is_idle:
             self._sees_event(Event.CRASH, None)
@@ -312,61 +255,17 @@ class Stage:
             if hand.calls == hand.plan.crash_at:
                 self._crashes()
 
-    def _owes_no_count(self, call: str) -> None:
-        if self._miscounted is not None:
-            if call in ("wait", "return"):
-                self.scene.finding = self._miscounted
-                self._dies()
-            return
-        owed = self.belief.counts
-        if owed is not None and self.scene.setup.counts:
-            self._fails(call, f"the verdict {owed.value} was not counted", COUNTS, f"counts {owed.value}")
-
     def _handles(self, call: str) -> None:
         if not self.scene.setup.handlers:
             raise ValueError(f"{call}: the worker is declared not to report its handlers (handlers=False)")
 
-    def _running(self, call: str) -> _InHand:
+    def _running(self, call: str) -> InHand:
         self._handles(call)
         if self._hand is None or not self._hand.runs:
             raise ValueError(f"{call}: no handler runs")
         return self._hand
 
-    def _wants_lock(self, call: str, ms: int) -> None:
-        due_ms = self.scene.setup.policy.lock_timeout_ms
-        if ms != due_ms:
-            self._fails(call, f"asks for {ms} ms; the policy's lock_timeout_ms is {due_ms}", LOCK_LENGTH)
-
-    def _must_not_drain(self, call: str) -> None:
-        # Where the monitor does not see shutdowns, nobody else would say so.
-        if self.belief.is_draining and not self.scene.setup.handlers:
-            self._fails(call, "a shutdown has begun", DRAINS if call == "fetch" else RENEWS)
-
-    def _not_early(self, call: str, token: str) -> None:
-        belief, setup = self.belief, self.scene.setup
-        if belief.phase is Phase.ACKING and 0 < belief.attempts < setup.policy.ack_attempts:
-            due_ms = self.schedule.since_ms + setup.policy.ack_waits_ms[belief.attempts - 1]
-            if self.now_ms < due_ms - setup.tolerances.early_ms:
-                self._fails(f"{call} {token}", f"attempt {belief.attempts + 1} is due at {due_ms} ms", WAITS)
-
-    def _abandon_delay_ms(self) -> int:
-        policy, hand = self.scene.setup.policy, self._hand
-        missing = self.belief.trouble is Trouble.HANDLER_MISSING
-        if not self.scene.setup.handlers:
-            missing = self.belief.phase is Phase.FETCHED
-        return backoff_ms(policy, hand.attempt_count) if missing and hand else policy.abandon_delay_ms
-
     # Time
-
-    @property
-    def _is_told(self) -> bool:
-        return self.schedule.shutdown_ms is not None
-
-    def _is_grace_over(self) -> bool:
-        begun_ms, setup = self.schedule.shutdown_ms, self.scene.setup
-        if begun_ms is None:
-            return False
-        return self.now_ms >= begun_ms + setup.policy.shutdown_grace_ms - setup.tolerances.early_ms
 
     def _wakes(self) -> list[int]:
         hand = self._hand
@@ -379,20 +278,6 @@ class Stage:
             self.scene.advance(self.now_ms + fault.takes_ms)
             self.schedule.control_ms = self.now_ms
             self._calls = 0
-
-    def _is_in_time(self, to_ms: int) -> None:
-        """``Crashed`` where something is due before that time."""
-        belief, scene = self.belief, self.scene
-        dues = self.schedule.dues(belief.phase, belief.attempts, belief.result, belief.is_renewing)
-        if not scene.is_done:
-            dues.append(Due(COMPLETES, scene.progress_ms + scene.setup.tolerances.patience_ms))
-        first = min(dues, key=lambda d: d.at_ms, default=Due(COMPLETES, _FAR_MS))
-        if to_ms > first.at_ms:
-            scene.advance(first.at_ms)
-            reason = f"{self._about()}: not done in time"
-            if first.duty is COMPLETES:
-                reason = scene.unsettled()
-            self._fails("waits on", reason, first.duty)
 
     def _woken(self) -> Woken:
         hand, handler, text = self._hand, None, ""
@@ -409,7 +294,7 @@ class Stage:
 
     # What is seen
 
-    def _begins(self, hand: _InHand) -> None:
+    def _begins(self, hand: InHand) -> None:
         self._hand, self._counted, self._was_retried = hand, [], False
         if hand.plan.shutdown_ms is not None and not self._is_told:
             self._shutdown_at_ms = self.now_ms + hand.plan.shutdown_ms
@@ -442,65 +327,6 @@ class Stage:
         item = None if hand is None or self.belief.is_idle else hand.item
         seen = Observation(event=event, item=item if token else None, token=token)
         self._sees(seen, None if item is None else self.scene.store.record(item))
-
-    def _sees(self, seen: Observation, item: Record | None) -> None:
-        """Let the monitor judge what the worker does; ``Crashed``, with a finding, when it is not allowed."""
-        seen = evolve(seen, worker=self.name)
-        scene, was = self.scene, self.belief.phase
-        hidden = seen.event is not None and not scene.setup.handlers
-        try:
-            if not hidden:
-                scene.see(seen)
-        except Violation as violation:
-            self._is_not_allowed(violation)
-            return
-        if self._miscounted is not None:
-            self.scene.finding = self._miscounted
-            self._dies()
-        if seen.counts is None:
-            self.belief.follow(seen, item)
-        if self.belief.phase is not was:
-            self.schedule.since_ms, self.schedule.signalled_ms = self.now_ms, None
-
-    def _is_not_allowed(self, violation: Violation) -> None:
-        """A wrong count is told with what the worker does next, which says more of what it meant by it."""
-        found = self._miscounted or Finding(
-            f"{violation.seen} at {self.now_ms} ms", violation.reason, None, violation, violation.allowed
-        )
-        named = (*found.promises, *(p for p in violation.promises if p not in found.promises))
-        if violation.seen.counts is not None and self._miscounted is None:
-            self._miscounted = evolve(found, promises=self._broken_by_count(violation.seen.counts))
-            return
-        if found.violation is not violation:
-            found = evolve(found, reason=f"{found.reason}; then {violation.seen}")
-        self.scene.finding = evolve(found, promises=named)
-        self._dies()
-
-    def _broken_by_count(self, metric: Metric) -> tuple[str, ...]:
-        """The promises about counts that this one breaks, of a delivery that the worker had or has."""
-        said, found = self._counted, []
-        if Metric.UNCERTAIN in said:
-            found.append("S7")
-        if metric is Metric.UNCERTAIN and not self._was_retried:
-            found.append("S8")
-        done = self._hand is not None and self.scene.store.is_completed(self._hand.item)
-        if metric is Metric.INFRASTRUCTURE_ERROR and done:
-            found.append("S13")
-        if metric is Metric.POISON and Metric.POISON in said:
-            found.append("S14")
-        return tuple(found)
-
-    def _fails(self, what: str, reason: str, duty: Duty, *allowed: str) -> NoReturn:
-        found = Finding(f"worker {self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
-        self.scene.finding = self._miscounted or found
-        self._dies()
-
-    def _about(self) -> str:
-        return (
-            "nothing"
-            if self._hand is None or self.belief.is_idle
-            else f"{self._hand.item} ({self._hand.token})"
-        )
 
 
 def _nth(faults: tuple[Fault, ...], n: int) -> Fault:

@@ -26,6 +26,11 @@ class WorkerFailure(Failure):
     importable: str | None = field(default=None)
     """``module:name`` of the function that was checked, where that can be imported."""
 
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The promises that are broken, by their ids, the most telling first; none where a duty was not done."""
+        return self.finding.promises
+
     def program(self) -> str:
         """A Python program of a few lines that plays the script again."""
         module, _, name = (self.importable or "").partition(":")

@@ -238,5 +238,5 @@ class _Check:
             seed=hunted.seed,
             runs=self.runs,
             seconds=hunted.seconds,
-            again=None if again.seen == found.played.seen and again.finding == finding else again,
+            again=None if again.seen == found.played.seen and str(again.finding) == str(finding) else again,
         )

@@ -1,0 +1,251 @@
+"""Watching one worker: what it does goes to the monitor, what it does not do in time is found by the duties."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from attrs import define, evolve
+
+from peeklock.harness.belief import Belief
+from peeklock.harness.host import Completion, Crashed, Ended
+from peeklock.harness.observation import Observation
+from peeklock.harness.scene import Finding, Scene
+from peeklock.harness.schedule import (
+    COMPLETES,
+    COUNTS,
+    DRAINS,
+    LOCK_LENGTH,
+    RENEWS,
+    WAITS,
+    Due,
+    Duty,
+    Schedule,
+    backoff_ms,
+)
+from peeklock.harness.script import DeliveryPlan
+from peeklock.harness.world import Violation
+from peeklock.spec.actions import Call, Metric
+from peeklock.spec.evaluate import Record
+from peeklock.spec.protocol import PROMISES
+from peeklock.spec.state import Phase, Trouble
+
+_FAR_MS = 10**15
+_AT_ONCE = (Phase.FETCHED, Phase.STOPPING, Phase.CANCELLING, Phase.ABANDONING, Phase.DECIDING)
+
+
+@define
+class InHand:
+    """The delivery that the worker has."""
+
+    item: str
+    token: str
+    attempt_count: int
+    plan: DeliveryPlan
+    fetched_ms: int
+    calls: int = 0
+    acks: int = 0
+    renewals: int = 0
+    runs: bool = False
+    """The handler was started, and its end was not told yet."""
+    ends_ms: int | None = None
+    said: Completion | None = None
+    """What the completion has to be."""
+
+    def outcome(self) -> tuple[Ended, str]:
+        """How the handler ends."""
+        if self.plan.fails:
+            return "application error", f"error of {self.token}"
+        return "result", f"result of {self.token}"
+
+
+class Watch:
+    """The eyes on one worker, from its birth to its end."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self.scene, self.name = scene, name
+        setup = scene.setup
+        self.belief = Belief(setup.variant, setup.capabilities, setup.handlers)
+        self.schedule = Schedule(setup.policy, setup.tolerances, setup.handlers)
+        self.schedule.since_ms = scene.now_ms
+        self.dead = False
+        self._hand: InHand | None = None
+        self._counted: list[Metric] = []
+        """What was counted of the delivery in hand."""
+        self._was_retried = False
+        self._given_up = ""
+        """The token of the delivery that was called uncertain."""
+        self._miscounted: Finding | None = None
+
+    @property
+    def now_ms(self) -> int:
+        """The time."""
+        return self.scene.now_ms
+
+    # What is seen
+
+    def _sees(self, seen: Observation, item: Record | None) -> None:
+        """Let the monitor judge what the worker does; ``Crashed``, with a finding, when it is not allowed."""
+        seen = evolve(seen, worker=self.name)
+        scene, was = self.scene, self.belief.phase
+        hidden = seen.event is not None and not scene.setup.handlers
+        try:
+            if not hidden:
+                scene.see(seen)
+        except Violation as violation:
+            self._is_not_allowed(violation)
+            return
+        if self._miscounted is not None:
+            self._dies()
+        if seen.counts is None:
+            self.belief.follow(seen, item)
+            if self.belief.counts is Metric.UNCERTAIN:
+                self._given_up = seen.token or ""
+        if self.belief.phase is not was:
+            self.schedule.since_ms, self.schedule.signalled_ms = self.now_ms, None
+
+    def _is_not_allowed(self, violation: Violation) -> None:
+        """A wrong count is told with what the worker does next, which says more of what it meant by it."""
+        seen = violation.seen
+        if seen.counts is not None and self._miscounted is None:
+            promises = self._broken_by_count(seen.counts)
+            self._miscounted = self._found(violation, self._reason(seen, violation), promises)
+            return
+        promises = self._broken_by(seen, violation)
+        if self._miscounted is None:
+            found = self._found(violation, self._reason(seen, violation), promises)
+        else:
+            named = {*promises, *self._miscounted.promises}
+            reason = f"{self._miscounted.reason}; then {seen}"
+            found = evolve(self._miscounted, reason=reason, promises=_in_order(named))
+        self.scene.finding = found
+        self._dies()
+
+    def _found(self, violation: Violation, reason: str, promises: tuple[str, ...]) -> Finding:
+        what = f"{evolve(violation.seen, place='')} at {self.now_ms} ms"
+        return Finding(what, reason, self._owed(violation.seen), violation, violation.allowed, promises)
+
+    def _owed(self, seen: Observation) -> Duty | None:
+        """What the worker had to do at once, and did something else."""
+        if self.belief.is_draining and seen.call in (Call.FETCH, Call.RENEW):
+            return DRAINS
+        if self.belief.phase not in _AT_ONCE:
+            return None
+        return self._dues()[0].duty
+
+    def _reason(self, seen: Observation, violation: Violation) -> str:
+        hand = self._hand
+        if hand is None or seen.token is None or seen.call is None or seen.call is Call.FETCH:
+            return violation.reason
+        if self.belief.is_idle:
+            return f"it has nothing in hand, and is done with {hand.token}"
+        return violation.reason if seen.token == hand.token else f"in its hand is {hand.token}"
+
+    def _broken_by(self, seen: Observation, violation: Violation) -> tuple[str, ...]:
+        """The promises that the call breaks: the monitor's, but for those that only the worker's own past tells."""
+        hand = self._hand
+        if hand is None or seen.token is None or seen.call is Call.FETCH:
+            return violation.promises
+        if self.belief.is_idle:
+            return ("S7", "C5") if seen.token == self._given_up else ("C5",)
+        if seen.token != hand.token:
+            return ("S9", "C5") if seen.call is Call.ACK else ("C5",)
+        if seen.call is Call.ACK and self.belief.attempts > 0 and self.belief.result not in seen.completions:
+            return _in_order({"S9", *violation.promises})
+        return violation.promises
+
+    def _broken_by_count(self, metric: Metric) -> tuple[str, ...]:
+        """The promises about counts that this one breaks, of a delivery that the worker had or has."""
+        said, found = self._counted, []
+        if Metric.UNCERTAIN in said:
+            found.append("S7")
+        if metric is Metric.UNCERTAIN and not self._was_retried:
+            found.append("S8")
+        done = self._hand is not None and self.scene.store.is_completed(self._hand.item)
+        if metric is Metric.INFRASTRUCTURE_ERROR and done:
+            found.append("S13")
+        if metric is Metric.POISON and Metric.POISON in said:
+            found.append("S14")
+        return tuple(found) or ("C7",)
+
+    def _fails(self, what: str, reason: str, duty: Duty, *allowed: str) -> NoReturn:
+        found = Finding(f"worker {self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
+        self.scene.finding = self._miscounted or found
+        self._dies()
+
+    def _about(self) -> str:
+        return (
+            "nothing"
+            if self._hand is None or self.belief.is_idle
+            else f"{self._hand.item} ({self._hand.token})"
+        )
+
+    def _dies(self) -> NoReturn:
+        self.dead = True
+        self.scene.finding = self.scene.finding or self._miscounted
+        raise Crashed
+
+    # What is owed, and when
+
+    def _owes_no_count(self, call: str) -> None:
+        if self._miscounted is not None:
+            if call in ("wait", "return"):
+                self._dies()
+            return
+        owed = self.belief.counts
+        if owed is not None and self.scene.setup.counts:
+            self._fails(call, f"the verdict {owed.value} was not counted", COUNTS, f"counts {owed.value}")
+
+    def _wants_lock(self, call: str, ms: int) -> None:
+        due_ms = self.scene.setup.policy.lock_timeout_ms
+        if ms != due_ms:
+            self._fails(call, f"asks for {ms} ms; the policy's lock_timeout_ms is {due_ms}", LOCK_LENGTH)
+
+    def _must_not_drain(self, call: str) -> None:
+        # Where the monitor does not see shutdowns, nobody else would say so.
+        if self.belief.is_draining and not self.scene.setup.handlers:
+            self._fails(call, "a shutdown has begun", DRAINS if call == "fetch" else RENEWS)
+
+    def _not_early(self, call: str, token: str) -> None:
+        belief, setup = self.belief, self.scene.setup
+        if belief.phase is Phase.ACKING and 0 < belief.attempts < setup.policy.ack_attempts:
+            due_ms = self.schedule.since_ms + setup.policy.ack_waits_ms[belief.attempts - 1]
+            if self.now_ms < due_ms - setup.tolerances.early_ms:
+                self._fails(f"{call} {token}", f"attempt {belief.attempts + 1} is due at {due_ms} ms", WAITS)
+
+    def _abandon_delay_ms(self) -> int:
+        policy, hand = self.scene.setup.policy, self._hand
+        missing = self.belief.trouble is Trouble.HANDLER_MISSING
+        if not self.scene.setup.handlers:
+            missing = self.belief.phase is Phase.FETCHED
+        return backoff_ms(policy, hand.attempt_count) if missing and hand else policy.abandon_delay_ms
+
+    @property
+    def _is_told(self) -> bool:
+        return self.schedule.shutdown_ms is not None
+
+    def _is_grace_over(self) -> bool:
+        begun_ms, setup = self.schedule.shutdown_ms, self.scene.setup
+        if begun_ms is None:
+            return False
+        return self.now_ms >= begun_ms + setup.policy.shutdown_grace_ms - setup.tolerances.early_ms
+
+    def _is_in_time(self, to_ms: int) -> None:
+        """``Crashed`` where something is due before that time."""
+        scene, dues = self.scene, self._dues()
+        if not scene.is_done:
+            dues.append(Due(COMPLETES, scene.progress_ms + scene.setup.tolerances.patience_ms))
+        first = min(dues, key=lambda d: d.at_ms, default=Due(COMPLETES, _FAR_MS))
+        if to_ms > first.at_ms:
+            scene.advance(first.at_ms)
+            reason = f"{self._about()}: not done in time"
+            if first.duty is COMPLETES:
+                reason = scene.unsettled()
+            self._fails("waits on", reason, first.duty)
+
+    def _dues(self) -> list[Due]:
+        belief = self.belief
+        return self.schedule.dues(belief.phase, belief.attempts, belief.result, belief.is_renewing)
+
+
+def _in_order(promises: set[str]) -> tuple[str, ...]:
+    return tuple(p.id for p in PROMISES if p.id in promises)
