@@ -32,7 +32,7 @@ OUTSIDE = {
     "impl": {"attrs"},
     "proofs": {"attrs", "z3"},
     "harness": {"attrs", "hypothesis"},
-    "cli": {"attrs", "rich"},
+    "cli": {"attrs", "hypothesis", "rich"},
 }
 LONGEST_FILE = 420
 """Lines, beyond which a file has to be split by idea."""

@@ -32,14 +32,18 @@ class Progress:
 
     def report(self, statistics: Statistics, left_in_level: int) -> None:
         """Show the numbers of a search that is under way."""
+        rate = statistics.generated / max(statistics.seconds, 0.001) / 1e6
+        self.show(
+            f"{statistics.distinct:,} states, depth {statistics.depth}, {left_in_level:,} left in this level, "
+            f"{rate:.1f} million steps a second"
+        )
+
+    def show(self, text: str) -> None:
+        """Show how far something is, if nothing was shown a moment ago."""
         now = time.monotonic()
         if self._on and now - self._shown > INTERVAL_SECONDS:
             self._shown = now
-            rate = statistics.generated / max(statistics.seconds, 0.001) / 1e6
-            text = (
-                f"{statistics.distinct:,} states, depth {statistics.depth}, {left_in_level:,} left in this level, "
-                f"{rate:.1f} million steps a second ({self.what})"
-            )
             # A line that wraps could not be taken back.
-            sys.stderr.write("\r\x1b[2K" + text[: shutil.get_terminal_size().columns - 1])
+            line = f"{text} ({self.what})"[: shutil.get_terminal_size().columns - 1]
+            sys.stderr.write("\r\x1b[2K" + line)
             sys.stderr.flush()

@@ -1,0 +1,270 @@
+"""``peeklock conform``: a store or a worker in any language, held against the specification over JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, TypeAlias
+
+import hypothesis
+from attrs import frozen
+
+from peeklock.cli.errors import UsageError
+from peeklock.cli.options import policies_of
+from peeklock.cli.progress import Progress
+from peeklock.harness.failure import Failure
+from peeklock.harness.host import Host
+from peeklock.harness.program import BrokenProgram
+from peeklock.harness.report import ContractViolation, Inconclusive, Report
+from peeklock.harness.stores import check_store
+from peeklock.harness.wire_store import ProgramStore, StoreProgram
+from peeklock.harness.wire_worker import WorkerProgram
+from peeklock.harness.workers import check_worker
+from peeklock.harness.wrapping import AdapterError
+
+STOP_S = 10.0
+"""More than it takes to end a program that does not want to."""
+LONGEST_RUN = 50
+"""So many answers at their slowest may be in one run of a worker."""
+MOST_WIRE_LINES = 60
+"""So many lines of what was said are shown; all of them are in the artifacts."""
+MANNER = """The program speaks the wire format, which docs/wire-format.md tells: JSON lines on its standard input and
+output. Exit code 0 when it conforms; 1 when it does not; 2 when nothing can be said, because the program cannot be
+started, does not keep to the wire format, or too little was seen."""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "conform",
+        help="check a store or a worker in any language",
+        description="Hold a program in any language against the specification.",
+        epilog="example: peeklock conform store -- node tests/adapters/node/store.mjs",
+    )
+    roles = parser.add_subparsers(dest="role", metavar="ROLE", required=True, parser_class=type(parser))
+    for role, example in (
+        ("store", "node tests/adapters/node/store.mjs"),
+        ("worker", "node tests/adapters/node/worker.mjs"),
+    ):
+        one = roles.add_parser(
+            role,
+            help=f"the program is a {role}",
+            usage="%(prog)s [options] -- CMD ...",
+            description=MANNER,
+            epilog=f"example: peeklock conform {role} --examples 50 -- {example}",
+        )
+        one.add_argument(
+            "--seed", type=int, metavar="N", help="repeat the check that was made with this seed"
+        )
+        one.add_argument(
+            "--examples", type=int, default=100, metavar="N", help="how many runs to generate (default 100)"
+        )
+        one.add_argument(
+            "--timeout",
+            type=float,
+            default=10.0,
+            metavar="S",
+            help="seconds that the program may take for one line (default 10)",
+        )
+        one.add_argument(
+            "--budget", type=float, default=60.0, metavar="S", help="seconds for all runs (default 60)"
+        )
+        if role == "worker":
+            one.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
+        one.add_argument(
+            "--artifacts", type=Path, metavar="DIR", help="write what was found to this directory"
+        )
+        one.add_argument("--json", action="store_true", help="for machines")
+        one.add_argument("program", nargs=argparse.REMAINDER, metavar="-- CMD ...", help="the program")
+        one.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check one program."""
+    command = _checked(options)
+    with _endable():
+        try:
+            return _conform(options, command)
+        except (BrokenProgram, AdapterError) as error:
+            raise UsageError(str(error)) from None
+
+
+def _checked(options: argparse.Namespace) -> list[str]:
+    """The program and its arguments; ``UsageError`` for options that cannot be."""
+    command = options.program
+    if command[:1] != ["--"] or not command[1:] or not command[1]:
+        found = (
+            "no program is given" if command in ([], ["--"], ["--", ""]) else f"no -- before {command[0]!r}"
+        )
+        raise UsageError(f"{found}; allowed: peeklock conform {options.role} [options] -- CMD ...")
+    for name in ("timeout", "budget"):
+        value = getattr(options, name)
+        if not 0 < value < math.inf:
+            raise UsageError(f"--{name} is {value:g}; allowed: more than 0")
+    if options.examples < 1:
+        raise UsageError(f"--examples is {options.examples}; allowed: 1 or more")
+    if options.artifacts is not None:
+        try:
+            options.artifacts.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--artifacts {options.artifacts}: cannot be made: {error.strerror}") from None
+    return list(command[1:])
+
+
+@contextmanager
+def _endable() -> Iterator[None]:
+    """Whoever ends this process ends the program with it."""
+    numbers = [signal.SIGTERM, signal.SIGHUP] if threading.current_thread() is threading.main_thread() else []
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _conform(options: argparse.Namespace, command: list[str]) -> int:
+    check = _check_store if options.role == "store" else _check_worker
+    with Progress(f"conform {options.role}") as progress:
+        try:
+            report = check(options, command, progress)
+        except Inconclusive as error:
+            report = str(error)
+    _print(options, report)
+    if isinstance(report, Report):
+        return 0
+    return 1 if isinstance(report, _Found) else 2
+
+
+@frozen
+class _Found:
+    """A program that does not conform: why, and what was said on the way."""
+
+    failure: Failure
+    message: str
+    wire: tuple[str, ...]
+
+
+Outcome: TypeAlias = Report | _Found | str
+"""What came of a check; a text where nothing can be said."""
+
+
+def _settings(options: argparse.Namespace) -> hypothesis.settings:
+    return hypothesis.settings(max_examples=options.examples, database=None, derandomize=False)
+
+
+def _check_store(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:
+    with StoreProgram(command, options.timeout) as program:
+
+        def new_store() -> ProgramStore:
+            progress.show(f"{program.runs:,} runs, {program.requests:,} requests")
+            return program.new_store()
+
+        try:
+            return check_store(
+                new_store,
+                program.capabilities,
+                settings=_settings(options),
+                seed=options.seed,
+                call_limit_s=options.timeout + STOP_S,
+                budget_s=options.budget,
+                name=program.name,
+            )
+        except ContractViolation as error:
+            # The shortest run was made last.
+            return _Found(error.failure, str(error), program.transcript)
+
+
+def _check_worker(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:
+    (policy,) = policies_of([options.policy])
+    with WorkerProgram(command, options.timeout) as program:
+
+        def run_worker(host: Host) -> None:
+            progress.show(f"{program.runs:,} runs, {program.requests:,} requests")
+            program.run_worker(host)
+
+        try:
+            return check_worker(
+                run_worker,
+                policy,
+                counts="counts" in program.reports,
+                handlers="handlers" in program.reports,
+                settings=_settings(options),
+                seed=options.seed,
+                run_limit_s=LONGEST_RUN * options.timeout,
+                budget_s=options.budget,
+                name=program.name,
+            )
+        except ContractViolation as error:
+            return _Found(error.failure, str(error), program.transcript)
+
+
+def _print(options: argparse.Namespace, outcome: Outcome) -> None:
+    if options.json:
+        print(json.dumps(_data(options, outcome), indent=2, ensure_ascii=False))
+        return
+    if isinstance(outcome, str):
+        raise UsageError(outcome)
+    if isinstance(outcome, Report):
+        print(outcome)
+        return
+    print(outcome.message)
+    if options.role == "store":
+        print("\nthe same run in JSON lines (> to the program, < from it):\n")
+        for line in outcome.wire[:MOST_WIRE_LINES]:
+            print(f"  {line}")
+        if len(outcome.wire) > MOST_WIRE_LINES:
+            print(
+                f"  … and {len(outcome.wire) - MOST_WIRE_LINES} lines more: --artifacts DIR writes them all"
+            )
+
+
+def _data(options: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
+    data: dict[str, Any] = {"role": options.role}
+    if options.role == "worker":
+        data["policy"] = options.policy
+    if isinstance(outcome, str):
+        return {**data, "verdict": "inconclusive", "reason": outcome}
+    if isinstance(outcome, Report):
+        coverage = outcome.coverage
+        return {
+            **data,
+            "verdict": "conforms",
+            "subject": outcome.subject,
+            "runs": outcome.runs,
+            "calls": outcome.calls,
+            "seconds": round(outcome.seconds, 3),
+            "seed": outcome.seed,
+            "coverage": {
+                "reached": dict(coverage.reached),
+                "never": list(coverage.never),
+                "left_out": dict(coverage.left_out),
+            },
+            "warnings": list(outcome.warnings),
+        }
+    failure = outcome.failure
+    return {
+        **data,
+        "verdict": "violates",
+        "subject": failure.subject,
+        "runs": failure.runs,
+        "seconds": round(failure.seconds, 3),
+        "seed": failure.seed,
+        "promises": dict(s.split(": ", 1) for s in failure.sentences),
+        "seen": [str(o) for o in failure.observations],
+        "reason": failure.violation.reason,
+        "allowed": list(failure.violation.allowed),
+        "deterministic": failure.deterministic,
+        "wire": list(outcome.wire),
+    }

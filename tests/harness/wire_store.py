@@ -1,0 +1,152 @@
+"""A program that is a store: the adapter's calls as requests, one answer for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
+from peeklock.harness.wire import DEFAULT_TIMEOUT_S, Conversation, Line, capabilities_of, told
+from peeklock.spec.capabilities import Capabilities
+
+ADMINISTRATION = ("new", "advance", "fail_next", "close")
+"""The requests that are no calls of the contract: they cannot fail."""
+
+
+class StoreProgram:
+    """A store in another process, for many runs: each begins with a fresh empty store.
+
+    Raises ``BrokenProgram`` where the program does not keep to the wire format; then it has been ended.
+    """
+
+    def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        self._conversation = Conversation(command, "store", timeout_s)
+        announced = self._conversation.announced
+        self.name: str = announced.data["name"]
+        with self._conversation.exchange():
+            self.capabilities: Capabilities = capabilities_of(announced)
+        self.runs = self.requests = 0
+        """Made so far."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._conversation.__exit__(kind, error, trace)
+
+    @property
+    def is_over(self) -> bool:
+        """The program has been ended."""
+        return self._conversation.is_over
+
+    def new_store(self) -> ProgramStore:
+        """A fresh empty store; the one before it is over."""
+        self._conversation.lines.clear()
+        self.runs += 1
+        self.ask("new", {})
+        return ProgramStore(self)
+
+    @property
+    def transcript(self) -> tuple[str, ...]:
+        """What was said in the latest run: ``> `` to the program, ``< `` from it."""
+        return tuple(self._conversation.lines)
+
+    def ask(self, call: str, arguments: dict[str, Any]) -> Line:
+        """One request; the line that answers it. Raises what the store raises."""
+        self.requests += 1
+        number = self.requests
+        place = f"request {number}, {call}"
+        with self._conversation.exchange():
+            self._conversation.say({"id": number, "call": call, **arguments}, place)
+            line = self._conversation.hear(place)
+        line.answers(number)
+        if "error" not in line.data:
+            line.known(("id", "ok"))
+            if "ok" not in line.data:
+                line.wrong("neither ok nor error is there; allowed: one of the two")
+            return line
+        line.known(("id", "error", "message"))
+        message = line.typed("message", str) if "message" in line.data else ""
+        kind = line.data["error"]
+        if kind not in ("retryable", "permanent"):
+            line.wrong(f"error is {told(kind)}; allowed: retryable, permanent")
+        if call in ADMINISTRATION:
+            line.wrong(
+                f"it answers an error ({told(message)}); {call} is no call of the store and may not fail"
+            )
+        raise (RetryableError if kind == "retryable" else PermanentError)(message)
+
+
+class ProgramStore:
+    """One run's store: a ``StoreAdapter`` with virtual time and injected faults, as far as the program has them."""
+
+    def __init__(self, program: StoreProgram) -> None:
+        self._program = program
+
+    def _nothing(self, call: str, arguments: dict[str, Any]) -> None:
+        line = self._program.ask(call, arguments)
+        if line.data["ok"] is not None:
+            line.wrong(f"ok is {told(line.data['ok'])}; allowed: null")
+
+    def enqueue(self, item: str, delay_ms: int) -> None:
+        """See ``StoreAdapter``."""
+        self._nothing("enqueue", {"item": item, "delay_ms": delay_ms})
+
+    def fetch(self, lock_timeout_ms: int) -> Delivery | None:
+        """See ``StoreAdapter``."""
+        line = self._program.ask("fetch", {"lock_timeout_ms": lock_timeout_ms})
+        if line.data["ok"] is None:
+            return None
+        found = line.inside("ok", ("item", "token", "attempt_count"))
+        counted = self._program.capabilities.attempt_counts or found.data.get("attempt_count") is not None
+        return Delivery(
+            found.typed("item", str),
+            found.typed("token", str),
+            found.typed("attempt_count", int) if counted else None,
+        )
+
+    def renew(self, token: str, extend_for_ms: int) -> None:
+        """See ``StoreAdapter``."""
+        self._nothing("renew", {"token": token, "extend_for_ms": extend_for_ms})
+
+    def ack(self, token: str, completion: str | None) -> None:
+        """See ``StoreAdapter``."""
+        self._nothing("ack", {"token": token, "completion": completion})
+
+    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
+        """See ``StoreAdapter``."""
+        arguments = {"token": token, "delay_ms": delay_ms, "ignore_attempt": ignore_attempt}
+        self._nothing("abandon", arguments)
+
+    def cancel(self, items: Sequence[str]) -> Sequence[str]:
+        """See ``StoreAdapter``."""
+        line = self._program.ask("cancel", {"items": list(items)})
+        for item in line.typed("ok", list):
+            if not isinstance(item, str):
+                line.wrong(f"ok has {told(item)} in it; allowed: the ids of items, which are texts")
+        return tuple(line.data["ok"])
+
+    def completions(self) -> Sequence[tuple[str, str]]:
+        """See ``StoreAdapter``."""
+        line = self._program.ask("completions", {})
+        found = []
+        for number in range(len(line.typed("ok", list))):
+            one = line.inside("ok", ("item", "completion"), number)
+            found.append((one.typed("item", str), one.typed("completion", str)))
+        return found
+
+    def advance(self, ms: int) -> None:
+        """See ``VirtualTime``."""
+        self._nothing("advance", {"ms": ms})
+
+    def fail_next(self, call: str, after_effect: bool) -> None:
+        """See ``FaultInjection``."""
+        self._nothing("fail_next", {"which": call, "after_effect": after_effect})
+
+    def close(self) -> None:
+        """See ``Closing``; nothing where the program has been ended."""
+        if not self._program.is_over:
+            self._nothing("close", {})
