@@ -19,7 +19,6 @@ from peeklock.model.world import World
 from peeklock.spec.actions import Action, Answer, Call, Event
 from peeklock.spec.evaluate import PLACE, Record, State, Stepper, decoded
 from peeklock.spec.narrative import faults_in
-from peeklock.spec.protocol import Variant
 from peeklock.spec.state import (
     HISTORY,
     Phase,
@@ -115,9 +114,16 @@ class _Move:
 class Behaviours:
     """Every state of a small world, in which the deliveries to the first worker are followed."""
 
-    def __init__(self, variant: Variant, workers: int = 2, items: int = 1, max_attempts: int = 1) -> None:
-        small = evolve(variant, policy=evolve(variant.policy, max_attempts=max_attempts))
-        self.world = World(small, workers, items, DELIVERIES + max_attempts - 1)
+    def __init__(self, world: World, workers: int = 2, items: int = 1, max_attempts: int = 1) -> None:
+        """The world's protocol, policy and faults, in a world of these sizes."""
+        policy = evolve(world.variant.policy, max_attempts=max_attempts)
+        self.world = World(
+            evolve(world.variant, policy=policy),
+            workers,
+            items,
+            DELIVERIES + max_attempts - 1,
+            world.actions_of_protocol,
+        )
         self.actions = tuple(_without_idle_history(self.world.actions))
         self.states: list[State] = []
         self.moves: list[list[_Move]] = []

@@ -1,0 +1,182 @@
+"""``peeklock diff``: what can now happen that could not before, between two policies or two revisions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from peeklock.cli.diff_show import markdown, remarks, show, worlds
+from peeklock.cli.diff_words import Chapter, Part, chapters, letters, summary
+from peeklock.cli.errors import UsageError
+from peeklock.cli.options import add_world_options, limits_of, world_of
+from peeklock.cli.progress import Progress
+from peeklock.cli.show import console
+from peeklock.model.diff import Difference
+from peeklock.model.diff_sides import Found, Present, Side
+from peeklock.model.search import INTERRUPTED
+from peeklock.spec.narrative import Line
+from peeklock.spec.policy import Policy, PolicyError, find_policy
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "diff",
+        help="what can now happen that could not before, between two policies or revisions",
+        description="Compare two policies, or two git revisions of the specification: promises, behaviours of a "
+        "delivery gained and lost, each with a shortest run, and numbers. Exit code 0 when NEW breaks no promise that "
+        "OLD keeps, 1 when it does.",
+        epilog="example: peeklock diff before retry",
+    )
+    forms = "before, retry, hardened, a policy file, or a git revision: REV, REV:NAME, REV:FILE.toml"
+    parser.add_argument("old", metavar="OLD", help=forms)
+    parser.add_argument("new", metavar="NEW", help="the same")
+    parser.add_argument("--runs", action="store_true", help="tell the run of every behaviour, too")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="for a pull request")
+    form.add_argument("--json", action="store_true", help="for machines")
+    add_world_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare. 0 when the new side breaks no promise that the old one keeps, 1 when it does or a search was stopped."""
+    found = [_policy(options.old), _policy(options.new)]
+    titles = [p.name for p in found]
+    if titles[0] == titles[1]:
+        titles = [options.old, options.new]
+    sides: list[Side] = []
+    for title, policy in zip(titles, found, strict=True):
+        sides.append(_present(title, policy, options))
+        if sides[-1].account.stopped == INTERRUPTED:
+            raise KeyboardInterrupt
+    old, new = sides
+    difference = Difference(old.account, new.account)
+    told = chapters(difference, old, new)
+    if options.json:
+        print(json.dumps(_data(difference, told), indent=2, ensure_ascii=False))
+    elif options.markdown:
+        print(markdown(difference, told))
+    else:
+        show(console(), difference, told, options.runs)
+    return 1 if difference.findings or difference.newly_stuck or difference.stopped else 0
+
+
+def _policy(text: str) -> Policy:
+    try:
+        return find_policy(text)
+    except PolicyError as error:
+        raise UsageError(str(error)) from None
+
+
+def _present(title: str, policy: Policy, options: argparse.Namespace) -> Side:
+    world = world_of(options, policy)
+    with Progress(f"{title}, {world}") as progress:
+        return Present(title, policy, world, limits_of(options), progress.report)
+
+
+def _data(d: Difference, told: list[Chapter]) -> dict[str, Any]:
+    return {
+        "old": d.old.title,
+        "new": d.new.title,
+        "worlds": worlds(d),
+        "summary": [text for text, _ in summary(d)],
+        "remarks": remarks(d),
+        "broken": [p.id for p in d.findings],
+        "fields": [{"field": n, "old": a, "new": b} for n, a, b in d.fields],
+        "steps": dict(zip(("gone", "new", "changed"), map(list, d.steps), strict=True)),
+        "promises": [
+            {
+                "promise": p.id,
+                "text": p.text,
+                "change": p.change.value,
+                "old": _found(p.old),
+                "new": _found(p.new),
+            }
+            for p in d.promises
+        ],
+        "possibilities": [{"id": k, "text": t, "old": a, "new": b} for k, t, a, b in d.possibilities],
+        "new_refines_old": d.gained is None,
+        "old_refines_new": d.lost is None,
+        "shortest_lost": None if d.lost is None else letters(d.lost),
+        "shortest_gained": None if d.gained is None else letters(d.gained),
+        "behaviours": [_chapter(c) for c in told],
+        "numbers": {
+            name: {
+                "acks": calls.acks,
+                "calls": calls.calls,
+                "waits_ms": time.waits_ms,
+                "attempts_begin_ms": list(time.begins_ms),
+                "attempts_in_shutdown_grace": time.attempts_in_grace,
+                "behaviour_states": len(account.automaton.minimal()),
+                "distinct": account.distinct,
+                "generated": account.generated,
+                "depth": account.depth,
+            }
+            for name, account, calls, time in zip(
+                ("old", "new"), (d.old, d.new), d.calls, d.timings, strict=True
+            )
+        },
+        "stopped": d.stopped,
+    }
+
+
+def _found(found: Found | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "verdict": found.verdict,
+        "causes": [list(c) for c in found.causes],
+        "false": found.false,
+        "steps": _steps(found.lines),
+    }
+
+
+def _chapter(chapter: Chapter) -> dict[str, Any]:
+    group, p = chapter.group, chapter.group.parting
+    return {
+        "worker": p.phase,
+        "after": p.trouble,
+        "poison": p.is_poison,
+        "does": p.does,
+        "answers": sorted(group.answers),
+        "attempts": sorted(group.attempts),
+        "old": [{"counts": r.counts, "then": r.phase, "stops_renewing": r.stops_renewing} for r in p.old],
+        "new": [{"counts": r.counts, "then": r.phase, "stops_renewing": r.stops_renewing} for r in p.new],
+        "lost": _part(chapter.lost),
+        "gained": _part(chapter.gained),
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "sequences": part.sequences,
+        "endings": [
+            {
+                "last": s.ending.last,
+                "answers": list(s.ending.answers),
+                "counts": list(s.ending.counts),
+                "acks": list(s.ending.acks),
+                "word": letters(s.ending.word),
+                "run": _steps(s.run),
+            }
+            for s in part.shown
+        ],
+        "endings_told_before": part.before,
+        "cut_short": part.cut_short,
+    }
+
+
+def _steps(lines: tuple[Line, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "who": x.who,
+            "does": x.does,
+            "answer": x.answer,
+            "truth": list(x.truth),
+            "belief": list(x.belief),
+            "faults": list(x.faults),
+        }
+        for x in lines
+    ]

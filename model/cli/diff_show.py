@@ -1,0 +1,289 @@
+"""How a comparison looks: on a terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from peeklock.cli.diff_words import (
+    Chapter,
+    Part,
+    ending_in_words,
+    heading,
+    joined,
+    numbers,
+    reaction,
+    remarks,
+    run_of,
+    summary,
+    takes,
+    value_in_words,
+    verdict_in_words,
+    word_in_words,
+)
+from peeklock.cli.reference import table
+from peeklock.cli.show import say, tell_run
+from peeklock.model.diff import FINDINGS, Change, Difference
+from peeklock.spec.faults import FAULTS
+from peeklock.spec.narrative import Line
+
+LEGEND = (
+    "A behaviour is what the worker sees and does from the fetch of a delivery to its last step about it. All of them "
+    "are compared, as automata. Told are the ways to end, each with a shortest behaviour; sequences are counted "
+    "without renewals that stop nobody, shutdowns and crashes; a result stands for an application error, too."
+)
+
+
+def title(d: Difference) -> str:
+    """What is compared."""
+    return f"{d.old.title} -> {d.new.title}"
+
+
+def _faults(faults: tuple[str, ...]) -> str:
+    usual = {f.name for f in FAULTS}
+    off, more = sorted(usual - set(faults)), sorted(set(faults) - usual)
+    told = "all fault classes on" if not off else f"fault classes off: {', '.join(off)}"
+    return told + (f"; on besides: {', '.join(more)}" if more else "")
+
+
+def worlds(d: Difference) -> list[str]:
+    """In which worlds, and with which faults, verdicts were looked for."""
+    told = [(s.title, f"{s.world}; {_faults(s.faults)}") for s in (d.old, d.new)]
+    if told[0][1] == told[1][1]:
+        return [told[0][1]]
+    return [f"{name}: {what}" for name, what in told]
+
+
+def changed_steps(d: Difference) -> list[str]:
+    """What differs in the protocol itself."""
+    words = ("gone", "new", "changed")
+    return [f"{word}: {'; '.join(names)}" for word, names in zip(words, d.steps, strict=True) if names]
+
+
+# On a terminal
+
+
+def show(out: Console, d: Difference, chapters: list[Chapter], with_runs: bool) -> None:
+    """The comparison on a terminal or in a pipe."""
+    say(out, f"[bold]{escape(title(d))}[/bold]: what can now happen that could not, and what no longer can")
+    out.print()
+    for text, is_bad in summary(d):
+        say(out, f"[bold red]✗[/bold red] {escape(text)}" if is_bad else f"- {escape(text)}")
+    _show_changes(out, d)
+    _show_promises(out, d)
+    _show_behaviours(out, d, chapters, with_runs)
+    out.print()
+    grid = _grid("", d.old.title, d.new.title)
+    for row in numbers(d):
+        grid.add_row(*map(escape, row))
+    out.print(grid)
+    for text in remarks(d):
+        say(out, f"note: {escape(text)}.")
+
+
+def _show_changes(out: Console, d: Difference) -> None:
+    for heading_, lines in (
+        (
+            "the policies differ in",
+            [f"{n}: {value_in_words(a)} -> {value_in_words(b)}" for n, a, b in d.fields],
+        ),
+        ("the protocols differ in steps that are", changed_steps(d)),
+    ):
+        if lines:
+            out.print()
+            say(out, heading_)
+            for text in lines:
+                say(out, f"  {escape(text)}")
+
+
+def _show_promises(out: Console, d: Difference) -> None:
+    out.print()
+    for text in worlds(d):
+        say(out, escape(text))
+    if not d.changed:
+        say(out, "every promise has the verdict that it had")
+    else:
+        grid = _grid("", "promise", d.old.title, d.new.title, "")
+        for p in d.changed:
+            style = "bold red" if p.change in FINDINGS else ""
+            words = (p.text, verdict_in_words(p.old), verdict_in_words(p.new), p.change.value)
+            grid.add_row(p.id, *map(escape, words), style=style)
+        out.print(grid)
+    for pid, text, before, now in d.possibilities:
+        say(out, f"  {pid} {escape(text)}: {_happens(before)} -> {_happens(now)}")
+    for p in d.changed:
+        run = run_of(p)
+        if run is not None:
+            side, found = run
+            name = d.new.title if side == "new" else d.old.title
+            out.print()
+            say(
+                out,
+                f"[bold]{p.id}[/bold] under {escape(name)}, after {len(found.lines)} steps: this is false: "
+                f"{escape(found.false)}",
+            )
+            tell_run(out, list(found.lines), len(found.lines) - 1)
+
+
+def _happens(found: bool | None) -> str:
+    return {True: "happens", False: "cannot", None: "unknown"}[found]
+
+
+def _show_behaviours(out: Console, d: Difference, chapters: list[Chapter], with_runs: bool) -> None:
+    out.print()
+    if not chapters:
+        say(out, "no behaviour of a delivery is gained or lost")
+        return
+    say(out, LEGEND)
+    for number, chapter in enumerate(chapters, 1):
+        out.print()
+        say(out, f"[bold]{number}. {escape(heading(chapter.group))}[/bold]")
+        for name, reactions in _reactions(d, chapter):
+            say(out, f"     {escape(name)}: {escape(reactions)}")
+        for sign, part in (("-", chapter.lost), ("+", chapter.gained)):
+            for text, run in _lines(part, sign):
+                say(out, f"   {escape(text)}")
+                if run and with_runs:
+                    tell_run(out, list(run), None)
+    for sign, word, name in (("-", d.lost, d.old.title), ("+", d.gained, d.new.title)):
+        if word is not None:
+            out.print()
+            say(out, f"{sign} the shortest that only {escape(name)} does: {escape(word_in_words(word))}")
+
+
+def _reactions(d: Difference, chapter: Chapter) -> Iterator[tuple[str, str]]:
+    p = chapter.group.parting
+    yield d.old.title, reaction(chapter.group, p.old)
+    yield d.new.title, reaction(chapter.group, p.new)
+
+
+def _lines(part: Part, sign: str) -> Iterator[tuple[str, tuple[Line, ...]]]:
+    word = "lost" if sign == "-" else "gained"
+    if part.shown:
+        many = f"{part.sequences:,} sequence{'s' * (part.sequences != 1)} {word}"
+        before = f", ending also in {part.before} of the ways told before" if part.before else ""
+        yield f"{sign} {many}{before}", ()
+    for shown in part.shown:
+        yield f"  {sign} {ending_in_words(shown.ending)}", ()
+        yield f"      {word_in_words(shown.ending.word)}", ()
+        yield f"      {takes(shown.run)}", shown.run
+
+
+def _grid(*headings: str) -> Table:
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for text in headings:
+        grid.add_column(escape(text), overflow="fold")
+    return grid
+
+
+# As Markdown
+
+
+def markdown(d: Difference, chapters: list[Chapter]) -> str:
+    """The comparison for a pull request."""
+    return "\n".join(_markdown(d, chapters))
+
+
+def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
+    yield from (f"### peeklock: {_md(title(d))}", "")
+    for text, is_bad in summary(d):
+        yield f"- {'**✗** ' if is_bad else ''}{_md(text)}"
+    yield ""
+    if d.fields:
+        rows = ((f"`{n}`", _md(value_in_words(a)), _md(value_in_words(b))) for n, a, b in d.fields)
+        yield from (table(("field", _md(d.old.title), _md(d.new.title)), rows), "")
+    yield from (f"- steps that are {_md(text)}" for text in changed_steps(d))
+    yield from ("#### Promises", "", *(_md(w) for w in worlds(d)), "")
+    if d.changed:
+        yield table(
+            ("", "promise", _md(d.old.title), _md(d.new.title), ""),
+            (
+                (
+                    p.id,
+                    _md(p.text),
+                    _md(verdict_in_words(p.old)),
+                    _md(verdict_in_words(p.new)),
+                    _change(p.change),
+                )
+                for p in d.changed
+            ),
+        )
+    else:
+        yield "Every promise has the verdict that it had."
+    yield ""
+    for pid, text, before, now in d.possibilities:
+        yield f"- {pid} {_md(text)}: {_happens(before)} -> {_happens(now)}"
+    yield ""
+    for p in d.changed:
+        run = run_of(p)
+        if run is not None:
+            name = d.new.title if run[0] == "new" else d.old.title
+            steps = len(run[1].lines)
+            about = f"{p.id} under {_md(name)}: the shortest run that breaks it, {steps} steps"
+            yield from _details(
+                about, f"At its end this is false: {_md(run[1].false)}.", _run(run[1].lines, True)
+            )
+    yield from ("#### Behaviours of one delivery", "", *_behaviours(d, chapters))
+    yield from ("#### Numbers", "", table(("", _md(d.old.title), _md(d.new.title)), numbers(d)), "")
+    for text in remarks(d):
+        yield f"> {_md(text)}."
+        yield ">"
+
+
+def _change(change: Change) -> str:
+    return f"**{change.value}**" if change in FINDINGS else change.value
+
+
+def _behaviours(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
+    if not chapters:
+        yield from ("No behaviour of a delivery is gained or lost.", "")
+        return
+    yield from (LEGEND, "")
+    for number, chapter in enumerate(chapters, 1):
+        yield from (f"**{number}. {_md(heading(chapter.group))}**", "")
+        for name, reactions in _reactions(d, chapter):
+            yield f"- {_md(name)}: {_md(reactions)}"
+        yield ""
+        for sign, part in (("-", chapter.lost), ("+", chapter.gained)):
+            if part.shown:
+                yield "```diff"
+                yield from (text for text, _ in _lines(part, sign))
+                yield from ("```", "")
+    for word, name in ((d.lost, d.old.title), (d.gained, d.new.title)):
+        if word is not None:
+            yield f"- the shortest that only {_md(name)} does: {_md(word_in_words(word))}"
+    yield ""
+
+
+def _run(lines: tuple[Line, ...], breaks: bool) -> str:
+    return table(
+        ("", "who", "does", "is told", "truth in the store", "the worker"),
+        (
+            (
+                f"✗ {k}" if breaks and k == len(lines) else str(k),
+                x.who,
+                _md(x.does),
+                _md(joined([x.answer] * bool(x.answer) + [f"! {f}" for f in x.faults], "and"))
+                if x.answer or x.faults
+                else "",
+                _md("; ".join(x.truth)),
+                _md("; ".join(x.belief)),
+            )
+            for k, x in enumerate(lines, 1)
+        ),
+    )
+
+
+def _details(about: str, *body: str) -> Iterable[str]:
+    return ("<details>", f"<summary>{about}</summary>", "", "\n\n".join(body), "", "</details>", "")
+
+
+def _md(text: str) -> str:
+    """Foreign text, made harmless for a cell or a line."""
+    for mark in "\\`*_<>|[]":
+        text = text.replace(mark, f"\\{mark}")
+    return text.replace("\n", " ").replace("-\\>", "->")
