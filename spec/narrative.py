@@ -150,8 +150,10 @@ def _does(label: Label, before: State, w: int, i: int) -> str:
             return f"ack {held} with the {_COMPLETIONS[carried]}, attempt {number}"
         case Call.CANCELLATION_ACK:
             return f"ack {held} with no completion"
-        case Call.ABANDON | Call.ABANDON_IGNORING_ATTEMPT:
-            return f"{label.call.value} {held}"
+        case Call.ABANDON:
+            return f"abandon {held}"
+        case Call.ABANDON_IGNORING_ATTEMPT:
+            return f"abandon {held}, ignoring the attempt"
         case None:
             assert label.event is not None
             return {
@@ -173,15 +175,8 @@ def _truth(before: Record, after: Record, i: int, holder: Record) -> Iterator[st
     name, was, now = item_name(i), get(before, row), get(after, row)
     held = token_name(i, _number(after, current))
     if was != now or before[PLACE[current]] != after[PLACE[current]]:
-        yield {
-            Row.ABSENT: f"{name} is not enqueued",
-            Row.DELAYED: f"{name} waits for its delay",
-            Row.READY: f"{name} is visible and unlocked",
-            Row.LOCKED: f"{name} is locked under {held}",
-            Row.EXPIRED: f"{name}'s lock {held} has expired",
-            Row.ACKED: f"{name}'s row is deleted",
-            Row.CANCELLED: f"{name}'s row is deleted by the orchestrator",
-        }[now]  # type: ignore[index]  # a Row
+        assert isinstance(now, Row)
+        yield row_in_words(name, now, held)
     if before[PLACE[completions]] != after[PLACE[completions]]:
         carried = get(holder, result)
         assert isinstance(carried, Result)
@@ -213,6 +208,19 @@ def _article(metric: Metric) -> str:
     return f"an {metric.value}" if metric.value[0] in "aeiou" else f"a {metric.value}"
 
 
+def row_in_words(item: str, where: Row, token: str) -> str:
+    """Where an item's row stands, as a sentence about the item; ``token`` is the row's own."""
+    return {
+        Row.ABSENT: f"{item} is not enqueued",
+        Row.DELAYED: f"{item} waits for its delay",
+        Row.READY: f"{item} is visible and unlocked",
+        Row.LOCKED: f"{item} is locked under {token}",
+        Row.EXPIRED: f"{item}'s lock {token} has expired",
+        Row.ACKED: f"{item}'s row is deleted",
+        Row.CANCELLED: f"{item}'s row is deleted by the orchestrator",
+    }[where]
+
+
 def describe_item(record: Record, name_token: Callable[[int], str]) -> str:
     """Where an item stands, in words."""
     where = get(record, row)
@@ -226,5 +234,6 @@ def describe_worker(record: Record) -> str:
     """What a worker is at, in words."""
     at = get(record, phase)
     assert isinstance(at, Phase)
-    tried = f", {record[PLACE[attempts]]} attempts made" if record[PLACE[attempts]] else ""
+    made = record[PLACE[attempts]]
+    tried = f", {made} attempt{'s' if made > 1 else ''} made" if made else ""
     return at.value + tried + (", shutting down" if get(record, draining) else "")

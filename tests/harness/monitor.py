@@ -13,6 +13,7 @@ from attrs import evolve
 
 from peeklock.harness.engine import BY_TIME, engine
 from peeklock.harness.observation import Observation, shown
+from peeklock.harness.standing import Standing, Until
 from peeklock.harness.world import (
     CALLS_AND_HANDLERS,
     HELD,
@@ -108,6 +109,22 @@ class Monitor:
         """The states that explain the run, in words; a few of them."""
         told = {self.described(w): None for w in self.worlds}
         return tuple(told)[:MOST_STATES_TOLD]
+
+    def standings(self) -> tuple[Standing, ...]:
+        """The states that explain the run, with names."""
+        texts = {number: text for text, number in self.tokens.items()}
+        names = {number: name for name, number in self.items.items()}
+        found = []
+        for world in self.worlds:
+            found.append(
+                Standing(
+                    {name: world.state[1][number] for name, number in self.items.items()},
+                    {name: world.state[0][number] for name, number in self.workers.items()},
+                    {(names[i], t): texts[number] for number, i, t in world.core.tokens},
+                    {names[d.item]: Until(d.timer, d.earliest_ms, d.latest_ms) for d in world.deadlines},
+                )
+            )
+        return tuple(found)
 
     # Workers that come and go
 

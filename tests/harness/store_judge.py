@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import evolve
 
 from peeklock.harness.forecast import honest_actions, refusals, variant
 from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
+from peeklock.harness.observation import Observation, shown
+from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.world import Scope, Violation, World
 from peeklock.spec.actions import ACKS, Answer, Call
@@ -22,15 +26,18 @@ from peeklock.spec.state import Row, completions, row
 _ROWS = list(Row)
 _QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))
 
-Looks = Mapping[int, tuple[str, ...]]
-"""By how many observations came before: the items of the completions that were there, one by one."""
+Looks: TypeAlias = Mapping[int, tuple[tuple[str, str], ...]]
+"""The completions that were there, as (item, completion), by how many observations came before."""
 
 
 class StoreJudge:
     """Takes in what was seen of a store, one observation after the other; used like a ``Monitor``."""
 
-    def __init__(self, capabilities: Capabilities, looks: Looks | None = None) -> None:
-        self.capabilities = capabilities
+    def __init__(
+        self, capabilities: Capabilities, looks: Looks | None = None, ends: Violation | None = None
+    ) -> None:
+        """A judge; of a run that was judged before, with what was looked at and how it ended."""
+        self.capabilities, self._ends = capabilities, ends
         self._monitor = Monitor(variant(capabilities), Scope(clock=True), honest_actions(capabilities))
         self._looks = looks or {}
         self._count = 0
@@ -45,6 +52,8 @@ class StoreJudge:
         """Take in one observation; ``Violation`` when no state explains it."""
         self._count += 1
         self._latest = seen
+        if self._ends is not None and seen == self._ends.seen:
+            raise self._ends
         if seen.token == NEVER_ISSUED:
             self._stranger(seen)
         elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
@@ -53,7 +62,7 @@ class StoreJudge:
             self._monitor.observe(seen)
         looked = self._looks.get(self._count)
         if looked is not None:
-            self.look(looked)
+            self.look([item for item, _ in looked])
 
     def look(self, items: Sequence[str]) -> None:
         """Take in which items the store's completions are of; ``Violation`` when no state has them so."""
@@ -72,6 +81,12 @@ class StoreJudge:
         """Let the timers that are due run out."""
         self._monitor.pass_time(now_ms, until_ms)
 
+    def close(self) -> None:
+        """The run is over; ``Violation`` where a store's promise is broken in every state that explains it."""
+        broken = self.broken()
+        if broken:
+            raise self._violation((), "every state that explains the run breaks a promise", broken)
+
     def broken(self) -> tuple[str, ...]:
         """The promises of a store that are broken in every state that explains the run."""
         return tuple(p for p in self._monitor.broken() if p in self.capabilities.promised)
@@ -79,6 +94,10 @@ class StoreJudge:
     def told(self) -> tuple[tuple[str, ...], ...]:
         """The states that explain the run, in words; a few of them."""
         return self._monitor.told()
+
+    def standings(self) -> tuple[Standing, ...]:
+        """The states that explain the run, with names; of those who call nothing is known."""
+        return tuple(evolve(s, workers={}) for s in self._monitor.standings())
 
     def described(self, world: World) -> tuple[str, ...]:
         """One state in words."""
@@ -92,6 +111,11 @@ class StoreJudge:
             "a retryable error, but no fault was made and the store is not said to be busy",
             ("C4",),
         )
+
+    def never_sent(self, item: str, completion: str) -> Violation:
+        """What to raise where a completion is there that no ack carried, but for one that was refused."""
+        reason = f"{item} has the completion {shown(completion)!r}, which no accepted ack has carried"
+        return self._violation((f"completions of {item}: those of accepted acks",), reason, ("S3",))
 
     def _stranger(self, seen: Observation) -> None:
         assert seen.call is not None

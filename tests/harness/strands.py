@@ -14,6 +14,7 @@ from attrs import evolve
 
 from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
+from peeklock.harness.standing import Standing
 from peeklock.harness.world import CALLS_AND_HANDLERS, Scope, Violation
 from peeklock.spec.actions import Action, Answer, Call
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE, Record
@@ -203,6 +204,16 @@ class Strands:
                 self._of_token.pop(token, None)
             for worker in strand.workers:
                 self._holding.pop(worker, None)
+
+    def standings(self) -> Iterator[Standing]:
+        """The states of every item that is remembered, with names."""
+        for strand in (*self._alive.values(), *self._settled.values()):
+            yield from strand.standings()
+
+    def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
+        """Let the timers that are due run out."""
+        for strand in self._alive.values():
+            strand.pass_time(now_ms, until_ms)
 
     def told(self) -> Iterator[tuple[str, ...]]:
         """The states of every item alive, in words."""

@@ -1,0 +1,338 @@
+"""Retelling: what was seen of a real system, told with what is true in the store so far as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from peeklock.harness.naming import Names
+from peeklock.harness.observation import Observation, shown
+from peeklock.harness.standing import Standing
+from peeklock.harness.steps import NEVER_ISSUED
+from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
+from peeklock.harness.world import Violation
+from peeklock.spec.actions import ABANDONS, Answer, Call
+from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
+from peeklock.spec.narrative import describe_worker, get
+from peeklock.spec.state import Result, Row, attempt_count, row
+
+MOST_STEPS = 40
+"""Of a longer run, only those steps are told that have to do with what is wrong."""
+MOST_STATES = 3
+MOST_ITEMS = 4
+"""With more items, the states before are told of the item that it is about only."""
+_RESULTS = {
+    (): "",
+    (Result.NONE,): "",
+    (Result.SUCCESS,): " with a result",
+    (Result.APPLICATION_ERROR,): " with an application error",
+    (Result.POISON,): " with a poison failure",
+}
+
+
+class Watching(Protocol):
+    """A monitor, or what is used like one."""
+
+    def observe(self, seen: Observation) -> None:
+        """Take in one observation; ``Violation`` when no state explains it."""
+        ...
+
+    def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
+        """Let the timers that are due run out."""
+        ...
+
+    def standings(self) -> Iterable[Standing]:
+        """The states that explain the run so far."""
+        ...
+
+
+def tell(
+    observations: Iterable[Observation],
+    make_monitor: Callable[[], Watching],
+    *,
+    title: str = "a run that was seen",
+    setting: str = "",
+    reason: str = "",
+    allowed: Sequence[str] = (),
+    promises: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Tale:
+    """The tale of a run that was seen, by a fresh monitor that takes it all in again.
+
+    It ends at the first observation that no state explains. ``reason``, ``allowed`` and ``promises`` say what is
+    wrong with the last observation where something else than the monitor found it, or knows better.
+    """
+    seen = tuple(observations)
+    if not seen:
+        raise ValueError("nothing was seen, so there is nothing to tell")
+    telling = _Telling(make_monitor(), seen)
+    violation = telling.whole()
+    steps, last = telling.steps, telling.last
+    reason = reason or ("" if violation is None else violation.reason)
+    if reason:
+        steps[-1] = evolve(steps[-1], mark="not allowed here")
+    return Tale(
+        title,
+        tuple(steps),
+        setting,
+        sentences_of(promises or (() if violation is None else violation.promises)),
+        (f"Step {steps[-1].number}: {steps[-1].sentence}.", f"{reason[0].upper()}{reason[1:]}.")
+        if reason
+        else (),
+        tuple(telling.instead(last, allowed or (() if violation is None else violation.allowed))),
+        telling.states(last) if reason else (),
+        telling.names.legend,
+        tuple(notes),
+    )
+
+
+@frozen
+class _Known:
+    """The ways in which each item and each worker may stand, by what is known."""
+
+    items: Mapping[str, tuple[str, ...]]
+    counts: Mapping[str, tuple[int, ...]]
+    workers: Mapping[str, tuple[str, ...]]
+
+
+class _Telling:
+    def __init__(self, monitor: Watching, seen: tuple[Observation, ...]) -> None:
+        self._monitor, self._seen, self.names = monitor, seen, Names(seen)
+        self._items = {s.token: s.item for s in seen if s.token is not None and s.item is not None}
+        self.steps: list[TaleStep] = []
+        self.last = seen[-1]
+
+    def whole(self) -> Violation | None:
+        """Tell every step to the end, or to the one that no state explains."""
+        kept, left_out = self._kept(), 0
+        for number, seen in enumerate(self._seen, 1):
+            self.last = seen
+            if number in kept:
+                if left_out:
+                    self.steps.append(TaleStep(None, "", f"({left_out} steps are left out)"))
+                violation, left_out = self._step(number, seen), 0
+            else:
+                violation, left_out = self._observed(seen), left_out + 1
+            if violation is not None:
+                return violation
+        return None
+
+    def _kept(self) -> frozenset[int]:
+        """The numbers of the steps that are told: all, or of many the latest about the same item or worker."""
+        numbered = list(enumerate(self._seen, 1))
+        item, worker = self._item_of(self._seen[-1]), self._seen[-1].worker
+        if len(numbered) > MOST_STEPS and item is not None:
+            numbered = [
+                (n, s)
+                for n, s in numbered
+                if self._item_of(s) == item or (worker is not None and s.worker == worker)
+            ]
+        return frozenset(n for n, _ in numbered[-MOST_STEPS:])
+
+    def _item_of(self, seen: Observation) -> str | None:
+        return seen.item if seen.item is not None or seen.token is None else self._items.get(seen.token)
+
+    # One step
+
+    def _observed(self, seen: Observation) -> Violation | None:
+        try:
+            self._monitor.observe(seen)
+        except Violation as violation:
+            return violation
+        return None
+
+    def _step(self, number: int, seen: Observation) -> Violation | None:
+        before = self._known()
+        at_ms = None if seen.at_ms is None else self.names.at(seen.at_ms)
+        if seen.at_ms is not None:
+            self._monitor.pass_time(seen.at_ms, seen.until_ms)
+            now = self._known()
+            passed = tuple(self._truth(before, now))
+            if passed:
+                self.steps.append(TaleStep(None, TIME, "time passes", truth=passed, at_ms=at_ms))
+            before = now
+        violation = self._observed(seen)
+        after = self._known()
+        if seen.call is Call.FETCH:  # the answer says the count
+            before = evolve(before, counts=after.counts)
+        item = self._item_of(seen)
+        ways = after.items.get(item, ()) if item is not None else ()
+        self.steps.append(
+            TaleStep(
+                number,
+                self._who(seen),
+                self._does(seen),
+                self._answer(seen),
+                self._note(seen),
+                tuple(self._truth(before, after)) if violation is None else (),
+                self._belief(before, after, seen.worker),
+                at_ms=at_ms,
+                possible=max(len(ways), 1) if violation is None else 1,
+            )
+        )
+        return violation
+
+    def _known(self) -> _Known:
+        items: dict[str, dict[str, None]] = {}
+        counts: dict[str, dict[int, None]] = {}
+        workers: dict[str, dict[str, None]] = {}
+        for standing in self._monitor.standings():
+            for name, record in standing.items.items():
+                items.setdefault(name, {})[self.names.item_in_words(standing, name)] = None
+                counts.setdefault(name, {})[record[PLACE[attempt_count]]] = None
+            for name, record in standing.workers.items():
+                workers.setdefault(name, {})[describe_worker(record)] = None
+        return _Known(
+            {name: tuple(ways) for name, ways in items.items()},
+            {name: tuple(sorted(ways)) for name, ways in counts.items()},
+            {name: tuple(ways) for name, ways in workers.items()},
+        )
+
+    def _truth(self, before: _Known, after: _Known) -> Iterator[str]:
+        for name, ways in after.items.items():
+            if set(ways) != set(before.items.get(name, ())):
+                yield _either(ways)
+            counts = after.counts[name]
+            if counts != before.counts.get(name, (0,)):
+                yield f"{self.names.item(name)}'s attempt count is {' or '.join(map(str, counts))}"
+
+    def _belief(self, before: _Known, after: _Known, worker: str | None) -> tuple[str, ...]:
+        if worker is None or worker not in after.workers:
+            return ()
+        ways = after.workers[worker]
+        was = before.workers.get(worker, (describe_worker(INITIAL_WORKER),))
+        return () if set(ways) == set(was) else (_either(ways),)
+
+    # What was seen, in words
+
+    def _who(self, seen: Observation) -> str:
+        if seen.token == NEVER_ISSUED:
+            return "a stranger"
+        if seen.worker is not None:
+            return self.names.worker(seen.worker)
+        if seen.call in (Call.ENQUEUE, Call.CANCEL):
+            return ORCHESTRATOR
+        return TIME if seen.event is not None else "somebody"
+
+    def _about(self, seen: Observation) -> str:
+        item = self._item_of(seen)
+        name = "" if item is None else self.names.item(item)
+        if seen.token is None:
+            return name
+        if seen.token == NEVER_ISSUED:
+            return "by a token that was never issued"
+        token = self.names.token(seen.token)
+        return f"{name} by {token}" if name else f"by {token}"
+
+    def _does(self, seen: Observation) -> str:
+        if seen.counts is not None:
+            return f"counts {seen.counts.value}"
+        if seen.event is not None:
+            return seen.event.value
+        about, lasts = self._about(seen), seen.lasts_ms
+        match seen.call:
+            case Call.FETCH:
+                return "fetch" if lasts is None else f"fetch with a lock of {lasts} ms"
+            case Call.RENEW:
+                return f"renew {about}" + ("" if lasts is None else f" for {lasts} ms")
+            case Call.ACK:
+                return f"ack {about}{_RESULTS.get(seen.completions, ' with a failure')}"
+            case Call.CANCELLATION_ACK:
+                return f"ack {about} with no completion"
+            case Call.ENQUEUE:
+                return f"enqueue {about}{_delay(lasts)}"
+            case Call.CANCEL:
+                return f"cancel {about}"
+        assert seen.call in ABANDONS
+        ignoring = ", ignoring the attempt" if seen.call is Call.ABANDON_IGNORING_ATTEMPT else ""
+        return f"abandon {about}{_delay(lasts)}{ignoring}"
+
+    def _answer(self, seen: Observation) -> str:
+        if seen.call is Call.ENQUEUE and seen.answer is Answer.OK:
+            return ""
+        if seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
+            return "it had no row"
+        if seen.call is Call.FETCH and seen.answer is Answer.OK and seen.item is not None:
+            return self._handed_out(seen)
+        return "" if seen.answer is None else seen.answer.value
+
+    def _handed_out(self, seen: Observation) -> str:
+        assert seen.item is not None
+        token = "" if seen.token is None else f", {self.names.token(seen.token)}"
+        count = "" if seen.attempt is None else f", attempt count {seen.attempt}"
+        return f"{self.names.item(seen.item)}{token}{count}"
+
+    def _note(self, seen: Observation) -> str:
+        if seen.answer is Answer.RETRYABLE:
+            took = {True: "the response was lost: it took effect", False: "it had no effect"}
+            return took.get(seen.effect, "whether it took effect is not known")  # type: ignore[arg-type]
+        if seen.answer is Answer.PERMANENT:
+            return "yet it took effect" if seen.effect else ""
+        if seen.answer is None and seen.effect is not None and seen.call is not Call.ENQUEUE:
+            if seen.call is Call.FETCH and seen.item is not None:
+                return f"it took effect: {self._handed_out(seen)}"
+            return "it took effect" if seen.effect else "it had no effect"
+        return ""
+
+    # What would have been right, and where things stood
+
+    def instead(self, seen: Observation, allowed: Sequence[str]) -> Iterator[str]:
+        """What is allowed: of the call that was made, its answers; where it was not allowed at all, what else."""
+        calls: dict[str, list[str]] = {}
+        other = []
+        for text in allowed:
+            call, arrow, answer = text.partition(" -> ")
+            if arrow:
+                calls.setdefault(call, []).append(answer)
+            else:
+                other.append(text)
+        made = "" if seen.call is None else seen.call.value
+        if made in calls:
+            calls, other = {made: calls[made]}, []
+        for call, answers in calls.items():
+            if call == Call.FETCH.value and Answer.OK.value in answers:
+                answers = [*self._could_be_handed_out(seen), *(a for a in answers if a != Answer.OK.value)]
+            yield f"{call} {ARROW} {_any_of(sorted(answers, key=lambda a: a == Answer.RETRYABLE.value))}"
+        yield from map(shown, other)
+
+    def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
+        found: dict[str, None] = {}
+        for standing in self._monitor.standings():
+            for name, record in standing.items.items():
+                if get(record, row) in (Row.READY, Row.EXPIRED):
+                    if name == seen.item and found:
+                        continue  # it could be handed out but for those that are older
+                    count = (
+                        "" if seen.attempt is None else f", attempt count {record[PLACE[attempt_count]] + 1}"
+                    )
+                    found[f"{self.names.item(name)}{count}"] = None
+        yield from found
+
+    def states(self, seen: Observation) -> tuple[tuple[str, ...], ...]:
+        """The states that explain all but what is wrong; a few of them."""
+        item = self._item_of(seen)
+        told: dict[tuple[str, ...], None] = {}
+        for standing in self._monitor.standings():
+            names = list(standing.items)
+            if item in names and len(names) > MOST_ITEMS:
+                names = [n for n in names if n == item]
+            told[self.names.state_in_words(standing, names)] = None
+        states = list(told)
+        if len(states) > MOST_STATES:
+            return (*states[:MOST_STATES], (f"and {len(states) - MOST_STATES} more",))
+        return tuple(states)
+
+
+def _delay(lasts_ms: int | None) -> str:
+    return f" with a delay of {lasts_ms} ms" if lasts_ms else ""
+
+
+def _either(ways: Sequence[str], most: int = 3) -> str:
+    more = [f"{len(ways) - most} more"] if len(ways) > most else []
+    return ", or ".join([*ways[:most], *more])
+
+
+def _any_of(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"

@@ -1,0 +1,175 @@
+"""A tale: a run as it is told, whether a search found it or a real system was seen to take it.
+
+There is one kind of tale and one set of renderers for it: :mod:`~peeklock.harness.lanes` for a terminal,
+:mod:`~peeklock.harness.lanes_markdown` for a pull request, :mod:`~peeklock.harness.page` for a browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve, frozen
+
+from peeklock.spec.narrative import Line
+from peeklock.spec.protocol import PROMISES
+
+TIME, ORCHESTRATOR = "time", "orchestrator"
+"""Who does what no worker does."""
+ARROW = "→"
+_THIRD_PERSON = {
+    "enqueue": "enqueues",
+    "fetch": "fetches",
+    "renew": "renews",
+    "ack": "acks",
+    "abandon": "abandons",
+    "cancel": "cancels",
+}
+_SENTENCES = {promise.id: promise.text for promise in PROMISES}
+
+
+@frozen
+class TaleStep:
+    """One step of a run, told."""
+
+    number: int | None
+    """None for what happens between the steps: time that passes, and steps that are left out."""
+    who: str
+    does: str
+    answer: str = ""
+    """What the store answered; empty where nothing was asked, or nobody saw the answer."""
+    note: str = ""
+    """What is behind the answer: whether the call took effect."""
+    truth: tuple[str, ...] = ()
+    """What changed in the store, as sentences."""
+    belief: tuple[str, ...] = ()
+    """What the worker makes of it."""
+    faults: tuple[str, ...] = ()
+    """The fault classes that the step needs."""
+    at_ms: int | None = None
+    possible: int = 1
+    """How many states of what the step is about explain all that was seen so far."""
+    mark: str = ""
+    """Why the eye should stop here; empty for most steps."""
+
+    @property
+    def is_call(self) -> bool:
+        """Is it a call to the store, as opposed to an event?"""
+        return self.does.split(" ")[0] in _THIRD_PERSON
+
+    @property
+    def answered(self) -> str:
+        """The answer with what is behind it; empty where there is none."""
+        note = f"({self.note})" if self.note else ""
+        return " ".join(part for part in (self.answer, note) if part)
+
+    @property
+    def sentence(self) -> str:
+        """Who did what and what was answered, as one sentence without its full stop."""
+        if not self.who:
+            return self.does
+        told = f"{self.who}: {self.does}"
+        if self.is_call:
+            verb, _, rest = self.does.partition(" ")
+            told = f"{self.who} {_THIRD_PERSON[verb]} {rest}".rstrip()
+        if not self.answered:
+            return told
+        return f"{told}; the store answers: {self.answered}" if self.answer else f"{told} {self.answered}"
+
+
+@frozen
+class Tale:
+    """A run, told: its steps in lanes, what is wrong with it, and what would have been right."""
+
+    title: str
+    steps: tuple[TaleStep, ...]
+    setting: str = ""
+    """Where it happened: a policy and a world, or what was recorded."""
+    promises: tuple[tuple[str, str], ...] = ()
+    """The promises that it breaks, as (id, sentence), the most telling first."""
+    found: tuple[str, ...] = ()
+    """What is wrong, in sentences."""
+    allowed: tuple[str, ...] = ()
+    """What would have been right instead of the last step."""
+    before: tuple[tuple[str, ...], ...] = ()
+    """The states that the run could have been in before the last step, in words; a few of them."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Short names that stand for long ones."""
+    notes: tuple[str, ...] = ()
+    """What else there is to say."""
+    allowed_heading: str = "Right would have been:"
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        """Who has a lane of their own, in the order in which they come in."""
+        return tuple(dict.fromkeys(s.who for s in self.steps if s.who not in ("", TIME, ORCHESTRATOR)))
+
+    @property
+    def marked(self) -> TaleStep | None:
+        """The step at which it goes wrong."""
+        return next((s for s in self.steps if s.mark), None)
+
+    @property
+    def has_times(self) -> bool:
+        """Is it known when the steps happened?"""
+        return any(s.at_ms is not None for s in self.steps)
+
+
+def sentences_of(promises: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Promises as (id, sentence)."""
+    return tuple((pid, _SENTENCES[pid]) for pid in promises)
+
+
+_NOTES = {
+    "ack-permanent": "refused wrongly",
+    "renewal-permanent": "refused wrongly",
+    "dishonest-permanent": "a lie: it took effect",
+}
+
+
+def tale_of_steps(
+    lines: Sequence[Line],
+    *,
+    title: str,
+    broken_at: int | None = None,
+    setting: str = "",
+    promises: Iterable[str] = (),
+    found: Iterable[str] = (),
+    allowed: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> Tale:
+    """The tale of a run of the model. ``broken_at`` is the place of the step that is wrong, from 0."""
+    steps = [
+        TaleStep(
+            number,
+            line.who,
+            line.does,
+            line.answer,
+            _note(line),
+            line.truth,
+            line.belief,
+            line.faults,
+        )
+        for number, line in enumerate(lines, 1)
+    ]
+    if broken_at is not None:
+        steps[broken_at] = evolve(steps[broken_at], mark="this step breaks it")
+    return Tale(
+        title,
+        tuple(steps),
+        setting,
+        sentences_of(promises),
+        tuple(found),
+        tuple(allowed),
+        notes=tuple(notes),
+    )
+
+
+def _note(line: Line) -> str:
+    if "response-lost" in line.faults:
+        return "the response was lost: it took effect"
+    for name, note in _NOTES.items():
+        if name in line.faults:
+            return note
+    if line.answer == "retryable error" and line.faults:
+        return "it took effect" if line.truth else "it had no effect"
+    return ""
