@@ -11,7 +11,7 @@ from attrs import frozen
 from peeklock.model.behaviours import Automaton, Letter
 from peeklock.model.diff_partings import Group, counted, partings, shortest
 from peeklock.model.diff_sides import Account, Found
-from peeklock.model.timing import Timing, timing
+from peeklock.model.timing import TIMES, Timing, timing
 from peeklock.model.verdicts import Verdict
 from peeklock.spec.actions import ABANDONS, ACKS, Call
 
@@ -177,10 +177,8 @@ class Difference:
 
 
 def _timing(account: Account) -> Timing:
-    p = account.policy
-    return timing(
-        tuple(p["ack_waits_ms"]), p["shutdown_grace_ms"], p["lock_timeout_ms"], p["renewal_buffer_ms"]
-    )
+    waits, *others = (account.policy[name] for name in TIMES)
+    return timing(tuple(waits), *others)
 
 
 def longest(automaton: Automaton) -> Calls:

@@ -19,9 +19,9 @@ def about_five(ack_attempts: int, broken: Collection[str]) -> Iterator[str]:
         f"promise's own number and not the policy's, so ack_attempts = {ack_attempts} breaks "
         f"{'them' if len(ids) > 1 else 'it'} whatever else it does. "
         + (
-            f"That says that others may rely on five, not that {how} attempts harm an item."
+            f"That says that others may rely on five, not that {how} attempts harm an item"
             if how == "more"
-            else "Giving up earlier gives items back, and runs handlers again, that more patience would have settled."
+            else "Giving up earlier gives items back, and runs handlers again, that more patience would have settled"
         )
     )
 

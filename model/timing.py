@@ -8,6 +8,8 @@ from attrs import frozen
 
 SHORT_LOCK_MS = 15_000
 """Below this a lock is renewed at half its time, in whole seconds, and not a buffer before its end."""
+TIMES = ("ack_waits_ms", "shutdown_grace_ms", "lock_timeout_ms", "renewal_buffer_ms")
+"""The fields of a policy that its timing is made of, in the order in which :func:`timing` takes them."""
 
 
 @frozen

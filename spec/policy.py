@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import asdict, evolve, field, fields_dict, frozen
 
+from peeklock.spec.deviations import NO_DEVIATIONS, Deviations, RepeatedAck
 from peeklock.spec.terms import BOOL, NAT, Term, enumeration, setting
 
 
@@ -92,6 +93,8 @@ class Policy:
     abandon_delay_ms: int = 100
     missing_handler_backoff_ms: int = 1_000
     missing_handler_backoff_cap_ms: int = 60_000
+    store: Deviations = NO_DEVIATIONS
+    """How the store that the policy is tried against deviates from the contract; no part of how a worker settles."""
     stands_for: str = field(default="")
     """The named policy whose stated verdicts this one is held against."""
     source: str = field(default="")
@@ -188,6 +191,26 @@ def _value(where: str, name: str, value: Any) -> Any:
     return value
 
 
+def _store(path: Path, table: Any) -> Deviations:
+    """The table of a store's deviations."""
+    if not isinstance(table, dict):
+        raise PolicyError(f"{path}: store is {table!r}; allowed: a table [store]")
+    known, values = fields_dict(Deviations), dict[str, Any]()
+    for name, value in table.items():
+        if name not in known:
+            raise PolicyError(f"{path}: unknown field {name!r} in [store]; allowed: {', '.join(known)}")
+        if name == "repeated_ack":
+            allowed = [m.value for m in RepeatedAck]
+            if value not in allowed:
+                raise PolicyError(f"{path}: {name} in [store] is {value!r}; allowed: {', '.join(allowed)}")
+            values[name] = RepeatedAck(value)
+        elif type(value) is not bool:
+            raise PolicyError(f"{path}: {name} in [store] is {value!r}; allowed: true, false")
+        else:
+            values[name] = value
+    return Deviations(**values)
+
+
 def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; ``PolicyError`` with one line when the file is not one."""
     try:
@@ -202,7 +225,10 @@ def read_policy(path: Path) -> Policy:
     for name in data:
         if name not in known:
             raise PolicyError(f"{path}: unknown field {name!r}; allowed: base, {', '.join(known)}")
-    changes = {name: _value(str(path), name, value) for name, value in data.items()}
+    changes = {
+        name: _store(path, value) if name == "store" else _value(str(path), name, value)
+        for name, value in data.items()
+    }
     return evolve(POLICIES[base], **{"name": path.stem, "source": str(path), "given": tuple(data), **changes})
 
 

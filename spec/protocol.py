@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from peeklock.spec import client, contract, environment, possible, settlement, settling, store, worker
 from peeklock.spec.actions import ABANDONS, Action, Call, Label, Piece
+from peeklock.spec.deviations import NO_DEVIATIONS, Deviations, outcomes
 from peeklock.spec.faults import FAULTS, FIFO, KNOWN_FAULTS, fault
 from peeklock.spec.history import recorded
 from peeklock.spec.policy import Policy, rule, settings_of
@@ -119,6 +120,14 @@ def compose(
 
 
 ACTIONS = tuple(compose())
+
+
+@cache
+def protocol_over(deviations: Deviations) -> tuple[Action, ...]:
+    """The protocol over a store that deviates from the contract in these ways."""
+    return ACTIONS if deviations == NO_DEVIATIONS else tuple(compose(outcomes(deviations)))
+
+
 STORE_ALONE = tuple(
     compose(
         reactions=client.REACTIONS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,13 @@ from peeklock.cli.progress import Progress
 from peeklock.cli.proving import Proofs, proofs_for
 from peeklock.cli.show import console, say
 from peeklock.model.checkpoint import CheckpointError
+from peeklock.model.remarks import about_five, about_time
 from peeklock.model.search import INTERRUPTED, Limits
+from peeklock.model.timing import TIMES, timing
 from peeklock.model.verdicts import Check, Judged, Reached, Verdict, check
 from peeklock.model.world import World
 from peeklock.proofs import Verdict as Proof
+from peeklock.spec.deviations import NO_DEVIATIONS
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
 from peeklock.spec.promises import Promise
 from peeklock.spec.protocol import POSSIBILITIES
@@ -64,7 +68,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check one or several policies. 0 when all is as stated, 1 when not, 130 when interrupted."""
     promises = promises_of(options.promise)
-    worlds = [world_of(options, p) for p in policies_of(options.policy)]
+    worlds = [world_of(options, p) for p in policies_of(options.policy, any_store=True)]
     limits = limits_of(options)
     if options.checkpoint is not None and len(worlds) != 1:
         raise UsageError("--checkpoint is for one search; allowed: with one --policy")
@@ -111,6 +115,9 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
     first = results[0].world
     say(out, f"{first}")
     say(out, f"fault classes: {_faults_in_words(first.variant.faults)}")
+    for policy in (r.world.variant.policy for r in results):
+        if policy.store != NO_DEVIATIONS:
+            say(out, f"the store of {policy.name} deviates from the contract: {policy.store}")
     out.print()
     out.print(_verdict_table(results, proofs))
     if proofs:
@@ -137,6 +144,8 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
                 off = "; or ".join(proofs[place].assuming_less(j.promise))
                 say(out, f"     Proved for all sizes where these are off: {off}.")
             say(out, f"     peeklock explain {j.promise.id} {chosen(result.world)}")
+        for text in _remarks(result):
+            say(out, f"  note: {text}.")
     out.print()
     for place, result in enumerate(results):
         _print_statistics(out, result)
@@ -144,6 +153,15 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
             p = proofs[place]
             say(out, f"  proofs: {p.queries:,} questions, {p.seconds:.1f} s")
     _print_conclusion(out, results, proofs)
+
+
+def _remarks(result: Check) -> Iterator[str]:
+    """What has to be known of the policy to read its verdicts rightly."""
+    policy = result.world.variant.policy
+    broken = {j.promise.id for j in result.promises if j.verdict is Verdict.FAILS}
+    yield from about_five(policy.ack_attempts, broken if policy.source else ())
+    if any(name in TIMES for name in policy.given):
+        yield from about_time(timing(*(getattr(policy, name) for name in TIMES)))
 
 
 def _faults_in_words(faults: frozenset[str]) -> str:

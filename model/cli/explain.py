@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     options.promise = options.promise.upper() if options.promise.upper() in known else options.promise
     if options.promise not in known:
         raise UsageError(f"unknown promise {options.promise!r}; allowed: {', '.join(known)}")
-    (policy,) = policies_of([options.policy])
+    (policy,) = policies_of([options.policy], any_store=True)
     world = world_of(options, policy)
     with Progress(f"{policy.name}, {world}") as progress:
         result = check(

@@ -10,10 +10,11 @@ from attrs import evolve
 from peeklock.cli.errors import UsageError, chosen_names
 from peeklock.model.search import Limits
 from peeklock.model.world import World, WorldError
+from peeklock.spec.deviations import NO_DEVIATIONS
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
 from peeklock.spec.policy import POLICIES, Policy, PolicyError, find_policy
 from peeklock.spec.promises import Promise
-from peeklock.spec.protocol import PROMISES, Variant
+from peeklock.spec.protocol import PROMISES, Variant, protocol_over
 
 
 def add_world_options(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +47,22 @@ def add_world_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def policies_of(names: list[str] | None) -> list[Policy]:
-    """The policies that were asked for; all three when none was."""
+def policies_of(names: list[str] | None, any_store: bool = False) -> list[Policy]:
+    """The policies that were asked for; all three when none was.
+
+    Only where ``any_store`` may they be for a store that deviates from the contract.
+    """
     try:
-        return [find_policy(n) for n in names] if names else list(POLICIES.values())
+        found = [find_policy(n) for n in names] if names else list(POLICIES.values())
     except PolicyError as error:
         raise UsageError(str(error)) from None
+    for policy in found:
+        if policy.store != NO_DEVIATIONS and not any_store:
+            raise UsageError(
+                f"{policy.source}: has a [store] that deviates from the contract; allowed here: the standard store "
+                "(check, explain and diff take any)"
+            )
+    return found
 
 
 def world_of(options: argparse.Namespace, policy: Policy) -> World:
@@ -62,6 +73,7 @@ def world_of(options: argparse.Namespace, policy: Policy) -> World:
         faults = set(chosen_names(options.only, known, "fault class"))
     if options.also is not None:
         faults |= set(chosen_names(options.also, known, "fault class"))
+    faults |= policy.store.faults
     if options.without is not None:
         faults -= set(chosen_names(options.without, known, "fault class"))
     try:
@@ -69,7 +81,7 @@ def world_of(options: argparse.Namespace, policy: Policy) -> World:
         variant = Variant(evolve(policy, max_attempts=maximum), frozenset(faults))
         # With as many deliveries, an item can be counted as poison twice.
         deliveries = maximum + 2 if options.deliveries is None else options.deliveries
-        return World(variant, options.workers, options.items, deliveries)
+        return World(variant, options.workers, options.items, deliveries, protocol_over(policy.store))
     except (WorldError, PolicyError) as error:
         raise UsageError(str(error)) from None
 
@@ -92,7 +104,8 @@ def chosen(world: World) -> str:
     if policy.max_attempts != 2 and "max_attempts" not in policy.given:
         words.append(f"--max-attempts {policy.max_attempts}")
     off = [f.name for f in FAULTS if f.name not in faults]
-    more = [f.name for f in KNOWN_FAULTS if f.name in faults and f not in FAULTS]
+    usual_faults = {f.name for f in FAULTS} | policy.store.faults
+    more = [f.name for f in KNOWN_FAULTS if f.name in faults - usual_faults]
     words += [f"--without {','.join(off)}"] if off else []
     words += [f"--with {','.join(more)}"] if more else []
     return " ".join(words)

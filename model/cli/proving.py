@@ -8,6 +8,7 @@ from peeklock.model.verdicts import Check, Verdict
 from peeklock.model.world import World
 from peeklock.proofs import ProofReport, prove, prove_as_stated
 from peeklock.proofs import Verdict as Proof
+from peeklock.spec.deviations import NO_DEVIATIONS
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.promises import Promise
@@ -72,6 +73,8 @@ class Proofs:
 def proofs_for(world: World, promises: tuple[Promise, ...]) -> Proofs:
     """Prove the promises for any number of workers, items, tokens and any ``max_attempts``."""
     policy, faults = world.variant.policy, world.variant.faults
+    if policy.store != NO_DEVIATIONS:
+        return Proofs(prove(policy, faults, promises, actions=world.actions_of_protocol))
     if faults == ALL:
         first, *limited = prove_as_stated(policy, promises)
         return Proofs(first, tuple(limited))

@@ -145,18 +145,22 @@ def _value(value: object) -> str:
     return str(value).lower()
 
 
+_NOT_SETTLING = ("name", "stands_for", "source", "given")
+"""The fields of a policy that say where it comes from."""
+
+
 def changed(policy: Policy, base: Policy) -> Iterator[tuple[str, str]]:
     """The fields in which a policy differs from another, and its values."""
     for name in fields_dict(Policy):
         value = getattr(policy, name)
-        if name not in ("name", "stands_for", "source") and value != getattr(base, name):
+        if name not in _NOT_SETTLING and value != getattr(base, name):
             yield name, _value(value)
 
 
 def _policies() -> str:
     rows = []
     for name, standard in asdict(RETRY).items():
-        if name in ("name", "stands_for", "source"):
+        if name in (*_NOT_SETTLING, "store"):
             continue
         values = [getattr(p, name) for p in POLICIES.values()]
         cells = [code(_value(v)) if v == standard else f"**{code(_value(v))}**" for v in values]
