@@ -197,7 +197,8 @@ def from_data(data: dict[str, Any]) -> Account:
 
 def line_of(data: dict[str, Any]) -> Line:
     """A told step that was written as JSON."""
-    return Line(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Line(**fields)
 
 
 def word_data(word: Word) -> list[list[str]]:

@@ -225,11 +225,12 @@ def read_policy(path: Path) -> Policy:
     for name in data:
         if name not in known:
             raise PolicyError(f"{path}: unknown field {name!r}; allowed: base, {', '.join(known)}")
-    changes = {
+    changes: dict[str, Any] = {
         name: _store(path, value) if name == "store" else _value(str(path), name, value)
         for name, value in data.items()
     }
-    return evolve(POLICIES[base], **{"name": path.stem, "source": str(path), "given": tuple(data), **changes})
+    named: dict[str, Any] = {"name": path.stem, "source": str(path), "given": tuple(data), **changes}
+    return evolve(POLICIES[base], **named)
 
 
 def find_policy(name_or_path: str) -> Policy:

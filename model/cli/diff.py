@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from peeklock.cli.diff_show import markdown, remarks, show, worlds
-from peeklock.cli.diff_words import Chapter, Part, chapters, letters, summary
+from peeklock.cli.diff_show import markdown, show, worlds
+from peeklock.cli.diff_words import Chapter, Part, chapters, letters, remarks, summary
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import add_world_options, limits_of, world_of
 from peeklock.cli.progress import Progress

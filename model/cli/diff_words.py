@@ -242,7 +242,7 @@ def numbers(d: Difference) -> list[tuple[str, str, str]]:
             f"{time.attempts_in_grace} of {len(time.begins_ms)}",
             f"{time_.attempts_in_grace} of {len(time_.begins_ms)}",
         ),
-        ("states of a delivery's behaviours", *(len(s.automaton.minimal()) for s in (d.old, d.new))),
+        ("states of a delivery's behaviours", len(d.old.automaton.minimal()), len(d.new.automaton.minimal())),
         ("distinct states", d.old.distinct, d.new.distinct),
         ("steps", d.old.generated, d.new.generated),
         ("depth", d.old.depth, d.new.depth),
