@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import peeklock.impl as impl
 from peeklock.harness.adapter import PermanentError, RetryableError
@@ -41,13 +41,14 @@ class _Adapted:
         self.host, self.mistake = host, mistake
         self.delivery: HostDelivery | None = None
         self.signalled = False
+        self.in_doubt = False
         handlers: dict[str, impl.Handler] = {"known": lambda item: ""}
-        self.worker = impl.Worker(cast(impl.Clock, self), handlers, policy=policy, observer=self.told)
+        self.worker = impl.Worker(self, handlers, policy=policy, observer=self.told)
 
     def now_ms(self) -> int:
         return self.host.now_ms
 
-    def wait_ms(self, ms: int) -> None:
+    def wait_ms(self, n: int) -> None:
         raise NotImplementedError("the worker waits by its effects only")
 
     def run(self) -> None:
@@ -62,7 +63,8 @@ class _Adapted:
             try:
                 effect = steps.send(reply)
             except StopIteration as stop:
-                return stop.value
+                verdict: impl.Verdict = stop.value
+                return verdict
             reply = self.carry_out(effect)
 
     def carry_out(self, effect: impl.Effect) -> impl.Reply:
@@ -70,7 +72,9 @@ class _Adapted:
             case impl.Fetch(ms):
                 return self.asked(lambda: self.fetched(ms))
             case impl.Renew(token, ms):
-                return self.asked(lambda: self.host.renew(token, ms))
+                answer = self.asked(lambda: self.host.renew(token, ms))
+                self.in_doubt = isinstance(answer, impl.Refused) and answer.error.retryable
+                return answer
             case impl.Ack(token, None):
                 return self.asked(lambda: self.host.ack(token, None))
             case impl.Ack(token, impl.Completion(kind, _, payload)):
@@ -83,7 +87,7 @@ class _Adapted:
                 self.signalled = False
                 self.host.start_handler(delivery.token)
             case impl.StepHandler(token, until_ms, cancelled):
-                if self.mistake == "runs on after the lock's end":
+                if self.mistake == "runs on after the lock's end" and self.in_doubt:
                     cancelled = False
                 elif self.mistake == "stops before the lock's end":
                     cancelled = True
