@@ -70,6 +70,8 @@ class Moment:
     """How long until each row's timer runs out: 0 where it does now, -1 where it has before; None without a row."""
     tokens: tuple[TokenName, ...] = ()
     """The tokens that clients were given."""
+    renewed: tuple[bool, ...] = ()
+    """Was each item's lock renewed? False where there is none."""
 
     def row(self, i: int) -> Row:
         """Where an item stands."""
@@ -110,7 +112,7 @@ class Outcome:
 
 def nothing(items: int) -> Moment:
     """Nothing is enqueued yet."""
-    return Moment((INITIAL_ITEM,) * items, (None,) * items)
+    return Moment((INITIAL_ITEM,) * items, (None,) * items, renewed=(False,) * items)
 
 
 _QUIET = frozenset({"cancel", "expiry"})
@@ -203,13 +205,18 @@ class TimedStore:
             return moment
         worker = _NOBODY if step.token is None else _client(step.token)
         items = _plain(stepper.takes((worker,), moment.items, 0, i)[1])
-        after = Moment(items, moment.left_ms, moment.tokens)
+        after = evolve(moment, items=items)
         left_ms = moment.left_ms[i]
         if action.timer is not None:
             left_ms = step.ms + (max(left_ms or 0, 0) if action.prolongs else 0)
         elif not after.is_queued(i):
             left_ms = None
-        after = evolve(after, left_ms=(*moment.left_ms[:i], left_ms, *moment.left_ms[i + 1 :]))
+        renewed = step.call is Call.RENEW
+        after = evolve(
+            after,
+            left_ms=(*moment.left_ms[:i], left_ms, *moment.left_ms[i + 1 :]),
+            renewed=(*moment.renewed[:i], renewed, *moment.renewed[i + 1 :]),
+        )
         return self._run_out(after)
 
     def _cancelled(self, moment: Moment, step: Step) -> Outcome:

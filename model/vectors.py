@@ -25,6 +25,8 @@ NEVER_ISSUED = "never-issued"
 """Stands for a token that no store has given out."""
 NEVER_ENQUEUED = "never-enqueued"
 """Stands for an item that no store has."""
+ITEMS = ("i1", "i10")
+"""The items' names. One begins with the other, which has led a store astray."""
 DRAIN_LOCK_MS = 1_000_000_000
 """The locks of the fetches that show what is left; they outlast the vector."""
 
@@ -113,6 +115,8 @@ def _vector(run: Run, capabilities: Capabilities, times: Times) -> Vector:
         for name, value, other in _alternatives(capabilities)
         if _retold(other, items, timed, draining) != (steps, _seen_by(other, at_the_end), drain)
     }
+    if capabilities.virtual_clock and any(entry["at_ms"] for entry in (*steps, *drain)):
+        needs["virtual_clock"] = True
     return Vector(
         str(run.made_for), run.made_for.call, tuple(steps), tuple(drain), at_the_end, needs, run.shown
     )
@@ -285,7 +289,7 @@ class _Telling:
 
 
 def _item(i: int) -> str:
-    return f"i{i + 1}"
+    return ITEMS[i]
 
 
 def _method(call: Call | None) -> str:

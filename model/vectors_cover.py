@@ -40,7 +40,8 @@ class Times:
     extensions_ms: tuple[int, ...] = (10_000, 45_000)
     delay_ms: int = 5_000
     exact: bool = True
-    """Calls are made 1 ms before a timer runs out, when it does, and 1 ms after it; else ``slack_ms`` after it only."""
+    """Calls are made 1 ms before a timer runs out, when it does, and long after it; else ``slack_ms`` after it only."""
+    long_ms: int = 3_600_000
     slack_ms: int = 0
     """No call is made in so many milliseconds before a timer runs out."""
 
@@ -146,7 +147,7 @@ class Graph:
         yield from (s for s in self._calls(moment) if s.call in self._has)
         left_ms = sorted({n for n in moment.left_ms if n is not None and n > 0})
         if times.exact and self.world.closely and 0 in moment.left_ms:
-            yield Step(ms=1)
+            yield Step(ms=times.long_ms)
         if left_ms and times.exact and self.world.closely and left_ms[0] > 1:
             yield Step(ms=left_ms[0] - 1)
         if left_ms:
