@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -99,6 +100,28 @@ def test_what_a_worker_cannot_be_seen_to_do_is_what_its_policy_never_does(name: 
     for step in left_out:
         stated = any(text in step for text in NEVER_TAKEN[name])
         assert stated or (name == "before" and "ends renewing" in step), step
+
+
+OTHERS = {
+    "uncertain at once": {"after_first_permanent": "uncertain"},
+    "abandons when uncertain": {"after_uncertain": "abandon"},
+    "never uncertain": {"after_later_permanent": "abandon"},
+    "never cancels": {"after_retryable_renewal": "abandon", "after_permanent_renewal": "abandon"},
+    "leaves it": {"after_exhaustion": "leave", "after_cancellation_ack": "leave"},
+    "hardened by half": {"after_retryable_renewal": "retry", "poison_ack": "retried"},
+    "in a hurry": {"cancellation_grace_ms": 0, "shutdown_grace_ms": 0, "ack_waits_ms": (0, 0, 0, 0)},
+    "short locks": {"lock_timeout_ms": 4_000, "max_attempts": 1, "abandon_ignores_attempt": True},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_reference_worker_conforms_to_any_policy(name: str, tmp_path: Path) -> None:
+    changes = OTHERS[name]
+    file = tmp_path / f"{name.replace(' ', '-')}.toml"
+    lines = [f"{field} = {json.dumps(value)}" for field, value in changes.items()]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    report = check_worker(run_reference(evolve(impl.RETRY, **changes)), file, seed=1, settings=FEW)
+    assert report.coverage.never == ()
 
 
 def test_a_worker_in_plain_loops_conforms() -> None:

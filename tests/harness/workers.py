@@ -22,11 +22,11 @@ from peeklock.harness.script import Script
 from peeklock.harness.scripts import scripts
 from peeklock.harness.shortening import shortened
 from peeklock.harness.stores import subject_of
+from peeklock.harness.unreached import why_never
 from peeklock.harness.worker_failure import WorkerFailure, failure_of, told
 from peeklock.harness.wrapping import AdapterError, Watchdog
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.policy import Policy, find_policy
-from peeklock.spec.protocol import NEVER_TAKEN
 
 
 def check_worker(
@@ -201,16 +201,13 @@ class _Check:
 
     def coverage(self) -> Coverage:
         """How often the worker took each of the steps that one worker of this policy can take."""
-        policy = self.setup.policy
-        never = NEVER_TAKEN.get(policy.stands_for, ()) if policy.stands_for == policy.name else ()
         reached, missing, left_out = {}, [], {}
         for action in worker_actions(self.setup.variant, self.setup.capabilities):
+            reason = why_never(self.setup.policy, action)
             if self.taken[action.name]:
                 reached[action.name] = self.taken[action.name]
-            elif any(text in action.name for text in never):
-                left_out[action.name] = f"the policy {policy.name} never does it"
-            elif policy.ack_attempts == 1 and "ends renewing" in action.name:
-                left_out[action.name] = "no time passes in a sequence of one attempt"
+            elif reason is not None:
+                left_out[action.name] = reason
             else:
                 missing.append(action.name)
         if not self.setup.counts:
