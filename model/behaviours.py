@@ -142,10 +142,10 @@ class Behaviours:
                     target = number.setdefault(after, len(number))
                     if target == len(self.states):
                         self.states.append(after)
-                    found.append(_Move(place, w, i, target, self._letter(stepper.action, w, after)))
+                    found.append(_Move(place, w, i, target, self._letter(stepper.action, w, state, after)))
             self.moves.append(found)
 
-    def _letter(self, action: Action, w: int, after: State) -> Letter | None:
+    def _letter(self, action: Action, w: int, before: State, after: State) -> Letter | None:
         """What the first worker sees of a step about a delivery; None for a step that is not about one of its."""
         if action.worker is None or w != 0:
             return None
@@ -154,6 +154,8 @@ class Behaviours:
             if label.answer is not Answer.OK:
                 return None
             return POISON_FETCHED if _value(after[0][0], result) is Result.POISON else ITEM_FETCHED
+        if _value(before[0][0], phase) is Phase.IDLE:
+            return None
         counts = "" if label.counts is None else label.counts.value
         if label.call is not None:
             assert label.answer is not None
