@@ -69,6 +69,17 @@ class Vectors:
     kinds: tuple[Kind, ...]
 
     @property
+    def shown(self) -> tuple[Kind, ...]:
+        """The kinds that the vectors show."""
+        everything = frozenset[Kind]().union(*(vector.shown for vector in self.vectors))
+        return tuple(kind for kind in self.kinds if kind in everything)
+
+    @property
+    def missed(self) -> tuple[Kind, ...]:
+        """The kinds that no vector shows."""
+        return tuple(kind for kind in self.kinds if kind not in self.shown)
+
+    @property
     def texts(self) -> dict[str, str]:
         """The files, by name."""
         found = {}

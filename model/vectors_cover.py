@@ -37,8 +37,8 @@ class Times:
     """The lengths that calls are made with, in milliseconds."""
 
     lock_ms: int = 30_000
-    extensions_ms: tuple[int, ...] = (10_000, 45_000)
-    delay_ms: int = 5_000
+    extensions_ms: tuple[int, ...] = (10_500, 45_000)
+    delay_ms: int = 2_500
     exact: bool = True
     """Calls are made 1 ms before a timer runs out, when it does, and long after it; else ``slack_ms`` after it only."""
     long_ms: int = 3_600_000

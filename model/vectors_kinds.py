@@ -107,15 +107,15 @@ def _of_token(moment: Moment, step: Step, outcome: Outcome) -> Iterator[str]:
     yield f"{kind}; the item {stands(moment, i, exactly=kind == 'the current token')}"
     if not outcome.effect:
         return
-    if step.call is Call.RENEW:
-        left_ms = max(moment.left_ms[i] or 0, 0)
-        if step.ms != left_ms:
-            yield f"{kind}, for {'less' if step.ms < left_ms else 'longer'} than is left of the lock"
-        if moment.renewed[i] and step.fault is Fault.NONE:
-            yield f"{kind}, of a lock that was renewed before"
+    if step.fault is Fault.NONE or step.call in ABANDONS:
+        yield f"{kind}; the attempt count is {moment.items[i][_ATTEMPTS]}"
     if step.call in ABANDONS:
         yield f"{kind}, {'with a' if step.ms else 'without'} delay"
-        yield f"{kind}; the attempt count is {moment.items[i][_ATTEMPTS]}"
+    left_ms = max(moment.left_ms[i] or 0, 0)
+    if step.call is Call.RENEW and step.ms != left_ms:
+        yield f"{kind}, for {'less' if step.ms < left_ms else 'longer'} than is left of the lock"
+        if moment.renewed[i] and step.fault is Fault.NONE:
+            yield f"{kind}, of a lock that was renewed before"
     for j in _others(moment, i):
         yield f"{kind}; another item {stands(moment, j, exactly=False)}"
 
