@@ -41,7 +41,7 @@ def about_time(times: Timing) -> Iterator[str]:
     else:
         yield (
             f"within a shutdown grace of {grace} only {within} of {attempts} attempts can begin; the sequence is then "
-            f"cut off, and the item comes back when its lock expires. It takes a grace of more than "
+            f"cut off, and an item that no attempt settled comes back when its lock expires. It takes a grace of more than "
             f"{times.grace_for_all_ms:,} ms to let every attempt begin"
         )
     left = f"{times.lock_left_ms:,} ms"

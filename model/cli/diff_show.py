@@ -18,7 +18,7 @@ from peeklock.cli.diff_words import (
     numbers,
     reaction,
     remarks,
-    run_of,
+    runs,
     summary,
     takes,
     value_in_words,
@@ -122,18 +122,12 @@ def _show_promises(out: Console, d: Difference) -> None:
         out.print(grid)
     for pid, text, before, now in d.possibilities:
         say(out, f"  {pid} {escape(text)}: {_happens(before)} -> {_happens(now)}")
-    for p in d.changed:
-        run = run_of(p)
-        if run is not None:
-            side, found = run
-            name = d.new.title if side == "new" else d.old.title
-            out.print()
-            say(
-                out,
-                f"[bold]{p.id}[/bold] under {escape(name)}, after {len(found.lines)} steps: this is false: "
-                f"{escape(found.false)}",
-            )
-            tell_run(out, list(found.lines), len(found.lines) - 1)
+    for broken in runs(d):
+        out.print()
+        for pid, text in broken.false:
+            steps = f"after {len(broken.run)} steps this is false"
+            say(out, f"[bold]{pid}[/bold] under {escape(broken.title)}: {steps}: {escape(text)}")
+        tell_run(out, list(broken.run), len(broken.run) - 1)
 
 
 def _happens(found: bool | None) -> str:
@@ -225,15 +219,11 @@ def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
     for pid, text, before, now in d.possibilities:
         yield f"- {pid} {_md(text)}: {_happens(before)} -> {_happens(now)}"
     yield ""
-    for p in d.changed:
-        run = run_of(p)
-        if run is not None:
-            name = d.new.title if run[0] == "new" else d.old.title
-            steps = len(run[1].lines)
-            about = f"{p.id} under {_md(name)}: the shortest run that breaks it, {steps} steps"
-            yield from _details(
-                about, f"At its end this is false: {_md(run[1].false)}.", _run(run[1].lines, True)
-            )
+    for broken in runs(d):
+        it = "it" if len(broken.false) == 1 else "them"
+        about = f"{broken.ids} under {_md(broken.title)}: the shortest run that breaks {it}"
+        false = (f"At its end this is false: {_md(text)} ({pid})." for pid, text in broken.false)
+        yield from _details(f"{about}, {len(broken.run)} steps", *false, _run(broken.run))
     yield from ("#### Behaviours of one delivery", "", *_behaviours(d, chapters))
     yield from ("#### Numbers", "", table(("", _md(d.old.title), _md(d.new.title)), numbers(d)), "")
     for text in remarks(d):
@@ -266,17 +256,15 @@ def _behaviours(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
     yield ""
 
 
-def _run(lines: tuple[Line, ...], breaks: bool) -> str:
+def _run(lines: tuple[Line, ...]) -> str:
     return table(
         ("", "who", "does", "is told", "truth in the store", "the worker"),
         (
             (
-                f"✗ {k}" if breaks and k == len(lines) else str(k),
+                f"✗ {k}" if k == len(lines) else str(k),
                 x.who,
                 _md(x.does),
-                _md(joined([x.answer] * bool(x.answer) + [f"! {f}" for f in x.faults], "and"))
-                if x.answer or x.faults
-                else "",
+                _md(f"{x.answer} (! {joined(x.faults)})" if x.faults else x.answer),
                 _md("; ".join(x.truth)),
                 _md("; ".join(x.belief)),
             )

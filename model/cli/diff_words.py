@@ -9,7 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from peeklock.model.behaviours import Letter
-from peeklock.model.diff import Change, Difference, Promised
+from peeklock.model.diff import Change, Difference
 from peeklock.model.diff_partings import CUT_SHORT, Branch, Ending, Group, Reaction
 from peeklock.model.diff_sides import Found, Side, Word
 from peeklock.model.remarks import about_five, about_time
@@ -197,8 +197,11 @@ def summary(d: Difference) -> list[tuple[str, bool]]:
     sentences = (
         (Change.MENDED, f"{new} keeps {{}}, which {old} breaks"),
         (Change.BETTER, f"it takes more to break {{}} under {new} than under {old}"),
-        (Change.SPEAKS, f"{{}} had nothing to speak of under {old}, and under {new} holds"),
-        (Change.SILENT, f"{{}} has nothing to speak of any more under {new}"),
+        (
+            Change.SPEAKS,
+            f"under {old} nothing could happen that {{}} is about; under {new} it can, and is as promised",
+        ),
+        (Change.SILENT, f"under {new} nothing can happen any more that {{}} is about"),
         (Change.ADDED, f"{{}} is a promise of {new} only"),
         (Change.REMOVED, f"{{}} is a promise of {old} only"),
     )
@@ -259,12 +262,29 @@ def remarks(d: Difference) -> list[str]:
     return told
 
 
-def run_of(promised: Promised) -> tuple[str, Found] | None:
-    """The run to show for a changed promise: where the new side breaks it, there; else where the old one did."""
-    for side, found in (("new", promised.new), ("old", promised.old)):
-        if found is not None and found.lines:
-            return side, found
-    return None
+@frozen
+class Broken:
+    """A shortest run to show, the side that takes it, and what is false at its end, by promise."""
+
+    title: str
+    run: tuple[Line, ...]
+    false: tuple[tuple[str, str], ...]
+
+    @property
+    def ids(self) -> str:
+        """The promises that it breaks."""
+        return joined(pid for pid, _ in self.false)
+
+
+def runs(d: Difference) -> list[Broken]:
+    """The run of each changed promise, each run once: of the new side where that breaks it, else of the old one."""
+    found: dict[tuple[str, tuple[Line, ...]], list[tuple[str, str]]] = {}
+    for p in d.changed:
+        for title, side in ((d.new.title, p.new), (d.old.title, p.old)):
+            if side is not None and side.lines:
+                found.setdefault((title, side.lines), []).append((p.id, side.false))
+                break
+    return [Broken(title, run, tuple(false)) for (title, run), false in found.items()]
 
 
 def letters(word: Iterable[Letter]) -> list[dict[str, str]]:

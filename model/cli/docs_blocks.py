@@ -3,6 +3,8 @@
 ``run COMMAND``
     a command and what it prints, ``peeklock …`` or ``python -m peeklock.…``, without how long it took;
     it may end with ``| grep WORD``
+``markdown COMMAND``
+    what a command of peeklock prints as Markdown, as it is
 ``source FILE NAME``
     a function or a named value of the project, as it stands in its file
 ``file PATH``
@@ -144,6 +146,7 @@ class Blocks:
         self._commands = commands
         self._ways: dict[str, Callable[[str], str]] = {
             "run": self._run,
+            "markdown": self._markdown,
             "source": _source,
             "file": _file,
             "edit": _edit,
@@ -181,6 +184,12 @@ class Blocks:
         else:
             raise UsageError(f"{command!r} is neither a command of peeklock nor python -m …")
         return fenced(_session(command, exit_code, output), "console")
+
+    def _markdown(self, command: str) -> str:
+        words, _ = _parsed(command)
+        if words[:1] != ["peeklock"] or "--markdown" not in words or words[1] not in self._commands.choices:
+            raise UsageError(f"{command!r} is no command of peeklock with --markdown")
+        return self._in_process(*words[1:])[1].rstrip()
 
     def _in_process(self, name: str, *arguments: str) -> tuple[int, str]:
         output = io.StringIO()

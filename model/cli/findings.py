@@ -14,7 +14,7 @@ from peeklock.harness.tracefile import read
 from peeklock.model.verdicts import Check, Judged, Verdict, check
 from peeklock.model.world import World
 from peeklock.spec.policy import BEFORE, POLICIES, RETRY, Policy, read_policy
-from peeklock.spec.protocol import Variant
+from peeklock.spec.protocol import Variant, protocol_over
 
 SMALL_MAX_ATTEMPTS = 2
 """The worlds' own max_attempts, as the command's default."""
@@ -26,7 +26,9 @@ RUNS = "tests/data/duroxide"
 def _checked(name: str, items: int, *also: str) -> Check:
     policy = POLICIES[name] if name in POLICIES else read_policy(Path(name))
     variant = Variant(evolve(policy, max_attempts=SMALL_MAX_ATTEMPTS))
-    return check(World(evolve(variant, faults=variant.faults | set(also)), items=items), with_causes=False)
+    variant = evolve(variant, faults=variant.faults | policy.store.faults | set(also))
+    world = World(variant, items=items, actions_of_protocol=protocol_over(policy.store))
+    return check(world, with_causes=False)
 
 
 def _word(judged: Judged) -> str:
