@@ -109,7 +109,7 @@ def test_every_short_behaviour_is_shown_by_a_run_of_the_world(policy: Policy) ->
     for word in short:
         trace = found.run(word)
         about = [s.action.label for s in trace.steps if s.action.worker is not None and s.worker == 0]
-        said = [(label.event or label.call).value for label in about if label.event or label.call]
+        said = [what.value for label in about if (what := label.event or label.call) is not None]
         assert said[-len(word) :] == [a.does for a in word]
         assert trace.states[0] == found.world.initial()
         assert all(before != after for before, after in pairwise(trace.states)) or "renew" in said
