@@ -42,12 +42,14 @@ class Times:
     exact: bool = True
     """Calls are made 1 ms before a timer runs out, when it does, and long after it; else ``slack_ms`` after it only."""
     long_ms: int = 3_600_000
+    longest_ms: int = 100_000
+    """No timer has longer to run; where a renewal extends what is left, it could be any time."""
     slack_ms: int = 0
     """No call is made in so many milliseconds before a timer runs out."""
 
 
 VIRTUAL = Times()
-REAL = Times(lock_ms=1_000, extensions_ms=(600, 1_500), delay_ms=500, exact=False, slack_ms=200)
+REAL = Times(lock_ms=1_000, extensions_ms=(600, 1_500), delay_ms=500, exact=False, longest_ms=5_000, slack_ms=200)
 """For a store that runs on a clock of its own, which has to be waited for."""
 
 
@@ -138,7 +140,8 @@ class Graph:
             outcome = store.certain(moment, step)
             if outcome is None or outcome.after.deliveries > self.world.deliveries:
                 continue
-            if any(n is not None and 0 < n < self.times.slack_ms for n in outcome.after.left_ms):
+            left_ms = [n for n in outcome.after.left_ms if n is not None]
+            if any(0 < n < self.times.slack_ms or n > self.times.longest_ms for n in left_ms):
                 continue
             yield Edge(moment, step, outcome, kinds(moment, step, outcome))
 
