@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery
@@ -15,6 +17,7 @@ class ReferenceAdapter:
         self.store, self.advance = store, clock.advance
         self.renew, self.abandon, self.cancel = store.renew, store.abandon, store.cancel
         self._items: dict[str, str] = {}
+        self.close: Callable[[], None] = lambda: None
 
     def enqueue(self, item: str, delay_ms: int) -> None:
         self.store.enqueue(impl.WorkItem(item, "instance", "work"), delay_ms)
@@ -42,3 +45,17 @@ def memory_store() -> ReferenceAdapter:
     """The reference store in memory."""
     clock = impl.VirtualClock()
     return ReferenceAdapter(impl.MemoryStore(clock), clock)
+
+
+def sqlite_store(folder: Path) -> Callable[[], ReferenceAdapter]:
+    """Makes the reference store in a file of its own in this folder."""
+    numbers = itertools.count(1)
+
+    def sqlite_store() -> ReferenceAdapter:
+        clock = impl.VirtualClock()
+        store = impl.SqliteStore(folder / f"{next(numbers)}.db", clock, durable=False)
+        adapter = ReferenceAdapter(store, clock)
+        adapter.close = store.close
+        return adapter
+
+    return sqlite_store

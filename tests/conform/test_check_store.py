@@ -1,13 +1,324 @@
-"""Checking stores: the reference conforms, and each fault is found, named and told."""
+"""Checking stores: the reference conforms, each fault is found and named, and what was found can be seen again."""
 
 from __future__ import annotations
 
-from reference import ERRORS, memory_store
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
+import faulty_stores
+import pytest
+from faulty_stores import PlainStore
+from hypothesis import settings
+from hypothesis.database import InMemoryExampleDatabase
+from reference import ERRORS, memory_store, sqlite_store
+
+from peeklock.harness.judge import judge
+from peeklock.harness.report import ContractViolation, Inconclusive
+from peeklock.harness.steps import Fault
 from peeklock.harness.stores import check_store
+from peeklock.harness.tracefile import read
+from peeklock.spec.actions import Call
+from peeklock.spec.capabilities import (
+    STANDARD,
+    Capabilities,
+    CompletionWrite,
+    Order,
+    Renewal,
+    UnknownToken,
+)
+from peeklock.spec.policy import RETRY
+
+PROMISES = {
+    "AcceptsStaleTokens": {"S5"},
+    "AcceptsAcksAfterExpiry": {"S5"},
+    "LocksLastOneMillisecondLonger": {"S5"},
+    "LocksNeverExpire": {"C1"},
+    "FetchingDeletes": {"C1"},
+    "AbandonClearsAnothersLock": {"S5"},
+    "RepeatedAcksEnqueueAgain": {"S1", "S3"},
+    "RefusedAcksEnqueue": {"S2", "S3"},
+    "CompletionsAreLost": {"S3"},
+    "TheYoungestFirst": {"C1"},
+    "AttemptsAreNotCounted": {"C2"},
+    "TokensAreTheItemsNames": {"S4"},
+    "RenewalsDoNothing": {"C1", "S6"},
+    "RenewalsOnlyProlong": {"C1", "S6"},
+    "AbandonIgnoresTheDelay": {"C1"},
+    "AbandonedItemsAreLost": {"C1"},
+    "CancelLeavesLockedRows": {"C4"},
+    "CancelSaysNothing": {"C4"},
+    "StrangersMayAbandon": {"S5"},
+    "CarriesAnotherCompletion": {"S3"},
+}
+"""What each faulty store breaks, whichever shortest run is found."""
+QUICK = settings(max_examples=500, database=None)
 
 
-def test_the_reference_store_conforms() -> None:
-    report = check_store(memory_store, seed=1, **ERRORS)
-    assert report.runs >= 100
-    assert report.calls > 1_000
+def found_in(make_store: Any, capabilities: Capabilities = STANDARD, **options: Any) -> ContractViolation:
+    options = {"seed": 1, "settings": QUICK, **options}
+    with pytest.raises(ContractViolation) as caught:
+        check_store(make_store, capabilities, **options)
+    return caught.value
+
+
+# Conforming
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_reference_store_conforms_and_every_pair_is_reached(seed: int) -> None:
+    report = check_store(memory_store, seed=seed, settings=QUICK, **ERRORS)
+    assert report.runs > 500
+    assert report.coverage.complete
+    assert report.warnings == ()
+    assert sum(report.coverage.reached.values()) >= report.calls * 0.9
+
+
+def test_the_reference_store_on_a_file_conforms(tmp_path: Path) -> None:
+    few = settings(max_examples=20, database=None)
+    report = check_store(sqlite_store(tmp_path), seed=1, settings=few, budget_s=60, **ERRORS)
+    assert report.runs > 20
+    assert all(warning.startswith("never seen") for warning in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "capabilities"),
+    [
+        ("ProlongsLocks", Capabilities(renewal=Renewal.EXTENDS)),
+        ("KeepsNoOrder", Capabilities(order=Order.NONE)),
+        ("AbandonsInSilence", Capabilities(abandon_unknown_token=UnknownToken.SILENT)),
+        ("FailsOnDemand", Capabilities(fault_injection=True)),
+        ("PlainStore", Capabilities(error_classes=False, attempt_counts=False)),
+        (
+            "OnlyFetchesAndAcks",
+            Capabilities(renew=False, abandon=False, cancel=False, completion=CompletionWrite.NONE),
+        ),
+    ],
+)
+def test_a_store_conforms_to_what_it_declares_and_to_no_other_contract(
+    name: str, capabilities: Capabilities
+) -> None:
+    make_store = getattr(faulty_stores, name)
+    report = check_store(make_store, capabilities, seed=1, settings=QUICK)
+    assert report.coverage.complete
+    if name in ("ProlongsLocks", "KeepsNoOrder", "AbandonsInSilence"):
+        assert found_in(make_store).failure.promises
+
+
+# Violations
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_a_fault_is_found_in_a_short_run_with_the_promise_that_it_breaks(name: str) -> None:
+    failure = found_in(getattr(faulty_stores, name)).failure
+    assert PROMISES[name].intersection(failure.promises)
+    assert len(failure.steps) <= 6
+    assert failure.deterministic
+    assert failure.violation.seen == failure.observations[-1]
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_the_program_of_a_failure_fails_on_that_store_and_not_on_a_right_one(name: str) -> None:
+    make_store = getattr(faulty_stores, name)
+    module: dict[str, Any] = {"__name__": "reproduction"}
+    exec(found_in(make_store).failure.program(), module)
+    with pytest.raises(AssertionError):
+        module["reproduce"](make_store())
+    module["reproduce"](PlainStore())
+
+
+def test_a_failure_is_told_to_a_reader_who_does_not_know_the_specification(tmp_path: Path) -> None:
+    violation = found_in(faulty_stores.AcceptsAcksAfterExpiry, artifacts=tmp_path)
+    message = str(violation)
+    for words in (
+        "AcceptsAcksAfterExpiry does not keep its contract",
+        "a call with a token that is not current changes nothing",
+        "The store should have refused this",
+        "ack → permanent error",
+        "i1's lock t1 has expired",
+        "def reproduce(store):",
+        "seed=1 finds it again",
+        "reproduce.py",
+    ):
+        assert words.lower() in message.lower(), words
+    folder = next(path for path in tmp_path.iterdir() if path.is_dir())
+    assert {p.name for p in folder.iterdir()} == {"report.txt", "reproduce.py", "trace.jsonl"}
+    assert (folder / "report.txt").read_text().strip() in message
+
+
+def test_the_trace_of_a_failure_can_be_read(tmp_path: Path) -> None:
+    failure = found_in(faulty_stores.RefusedAcksEnqueue).failure
+    path = tmp_path / "trace.jsonl"
+    path.write_text("\n".join(failure.trace_lines()) + "\n")
+    header, seen = read(path)
+    assert header.scope.clock
+    assert judge(header, seen, RETRY).observations >= len(failure.observations) - 1
+
+
+def test_a_seed_finds_the_same_run_again() -> None:
+    one, other = (found_in(faulty_stores.AbandonedItemsAreLost, seed=7).failure for _ in range(2))
+    assert (one.steps, one.runs, one.seed) == (other.steps, other.runs, 7)
+
+
+def test_what_was_found_is_found_first_the_next_time() -> None:
+    remembering = settings(max_examples=500, database=InMemoryExampleDatabase())
+    options: Any = {"settings": remembering, "seed": None}
+    first = found_in(faulty_stores.CompletionsAreLost, **options).failure
+    assert first.seed is not None
+    again = found_in(faulty_stores.CompletionsAreLost, **options).failure
+    corners = check_store(PlainStore, settings=settings(max_examples=1, database=None)).runs - 1
+    assert corners < again.runs <= corners + 3
+    assert first.runs > again.runs or first.runs <= corners + 3
+    assert again.seed is None, "it was remembered, not drawn"
+
+
+def test_a_store_that_wavers_is_called_nondeterministic_and_both_runs_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Once:
+        """Accepts one ack too late, and none after that."""
+
+        left = 1
+
+        def random(self) -> float:
+            Once.left -= 1
+            return 1.0 if Once.left >= 0 else 0.0
+
+    monkeypatch.setattr(faulty_stores.Moody, "chance", Once())
+    violation = found_in(faulty_stores.Moody)
+    assert not violation.failure.deterministic
+    assert "nondeterministic" in str(violation)
+    assert "when it was repeated" in str(violation)
+
+
+# Nothing can be said
+
+
+def test_a_budget_that_is_over_at_once_is_inconclusive() -> None:
+    with pytest.raises(Inconclusive, match="0 runs"):
+        check_store(PlainStore, budget_s=0.0)
+
+
+def test_a_store_may_be_busy_only_where_that_is_said_and_not_always() -> None:
+    assert "C4" in found_in(faulty_stores.IsOftenBusy).failure.promises
+    few = settings(max_examples=50, database=None)
+    assert check_store(faulty_stores.IsOftenBusy, may_be_busy=True, settings=few, seed=1).runs > 50
+    with pytest.raises(Inconclusive, match="retryable error"):
+        check_store(lambda: faulty_stores.IsOftenBusy(1), may_be_busy=True, settings=few, name="busy")
+
+
+# Real time
+
+
+def test_a_store_in_real_time_is_waited_for() -> None:
+    real = Capabilities(virtual_clock=False)
+    few = settings(max_examples=12, database=None)
+    report = check_store(faulty_stores.InRealTime, real, settings=few, seed=1, budget_s=60)
+    assert report.runs > 12
+    failure = found_in(faulty_stores.InRealTimeLocksNeverExpire, real, budget_s=60).failure
+    assert "C1" in failure.promises
+    assert any(step.call is None for step in failure.steps)
+    assert failure.observations[-1].until_ms is not None
+
+
+# Adapters
+
+
+class _Without(PlainStore):
+    renew = None  # type: ignore[assignment]
+
+
+class _OtherSignature(PlainStore):
+    def fetch(self) -> None:  # type: ignore[override]
+        return None
+
+
+class _OtherKind(PlainStore):
+    def fetch(self, lock_timeout_ms: int) -> Any:
+        return "i1"
+
+
+class _NoCount(PlainStore):
+    def fetch(self, lock_timeout_ms: int) -> Any:
+        found = super().fetch(lock_timeout_ms)
+        return None if found is None else faulty_stores.Delivery(found.item, found.token)
+
+
+class _OwnError(PlainStore):
+    def current(self, token: str) -> Any:
+        raise LookupError("no such\nlock")
+
+
+@pytest.mark.parametrize(
+    ("make_store", "words"),
+    [
+        (
+            _Without,
+            "_Without has no method renew; give it renew(token, extend_for_ms), or declare renew=False",
+        ),
+        (_OtherSignature, "_OtherSignature.fetch cannot be called as fetch(lock_timeout_ms)"),
+        (_OtherKind, "_OtherKind.fetch returned 'i1'; it should return a peeklock.harness.adapter.Delivery"),
+        (_NoCount, "attempt_count is None; it should be a whole number, or declare attempt_counts=False"),
+        (_OwnError, "raised LookupError('no such lock'); it should raise RetryableError or PermanentError"),
+        (lambda: 1 / 0, "make_store raised ZeroDivisionError"),
+    ],
+)
+def test_a_wrong_adapter_is_told_in_one_line_with_the_remedy(make_store: Any, words: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the words are checked below
+        check_store(make_store, seed=1, settings=QUICK)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_exception_of_the_stores_own_counts_as_what_it_is_said_to_be() -> None:
+    class Refuses(PlainStore):
+        def current(self, token: str) -> Any:
+            try:
+                return super().current(token)
+            except faulty_stores.PermanentError:
+                raise LookupError from None
+
+    assert check_store(Refuses, permanent=(LookupError,), settings=QUICK, seed=1).coverage.complete
+
+
+def test_a_call_that_does_not_return_is_ended() -> None:
+    with pytest.raises(ValueError, match=r"Hangs\.renew did not return within 0\.3 s"):
+        check_store(faulty_stores.Hangs, call_limit_s=0.3, settings=QUICK, seed=1)
+
+
+def test_only_faults_of_calls_that_can_fail_are_made() -> None:
+    failure = found_in(faulty_stores.RepeatedAcksEnqueueAgain).failure
+    faulted = {step.call for step in failure.steps if step.fault is not Fault.NONE}
+    assert faulted <= {Call.FETCH, Call.RENEW, Call.ACK, Call.CANCELLATION_ACK, Call.ABANDON}
+
+
+# pytest
+
+
+def test_the_plugin_sums_up_and_keeps_what_was_found(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import pytest\n"
+        "from faulty_stores import LocksNeverExpire, PlainStore\n"
+        "from peeklock.harness.stores import check_store\n"
+        "@pytest.mark.peeklock\n"
+        "def test_right():\n    check_store(PlainStore, seed=1)\n"
+        "def test_wrong():\n    check_store(LocksNeverExpire, seed=1)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "peeklock.harness.plugin",
+        "--strict-markers",
+        "test_it.py",
+    ]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 1, run.stdout
+    assert "PlainStore conforms: 5" in run.stdout
+    assert "LocksNeverExpire does not keep its contract: C1" in run.stdout
+    assert "site-packages/hypothesis" not in run.stdout, "the traceback is short"
+    assert list(tmp_path.glob(".peeklock/*/report.txt"))

@@ -40,12 +40,15 @@ def covered(
 ) -> Coverage:
     """The coverage of these actions' calls, from how often each action was taken, by its name."""
     counts: dict[str, int] = {}
+    left_out = left_out or {}
     for action in actions:
         if action.label.call is not None:
             label = str(action.label)
+            if label in left_out and not taken[action.name]:
+                continue
             counts[label] = counts.get(label, 0) + taken[action.name]
     return Coverage(
         {label: count for label, count in counts.items() if count},
         tuple(label for label, count in counts.items() if not count),
-        left_out or {},
+        left_out,
     )

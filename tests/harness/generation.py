@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 from hypothesis import strategies as st
 
 from peeklock.harness.forecast import Forecast
@@ -22,13 +22,25 @@ from peeklock.spec.capabilities import Capabilities
 class Times:
     """The lengths that steps are made with, in milliseconds."""
 
-    locks_ms: tuple[int, ...] = (1_000, 1_000, 100, 30_000)
+    locks_ms: tuple[int, ...] = (1_000, 100, 3_000, 30_000)
     delays_ms: tuple[int, ...] = (0, 0, 0, 100)
     nudges_ms: tuple[int, ...] = (0, 0, -1, 1)
     """How long after a timer's end to look; the end itself is the most telling moment."""
 
 
 VIRTUAL = Times()
+
+
+def real_times(unit_ms: int) -> Times:
+    """Lengths for a store in real time: nothing is looked at so near to a timer's end that the answer is open."""
+    half_ms = unit_ms // 2
+    return Times(
+        (2 * unit_ms, unit_ms, 3 * unit_ms, 5 * unit_ms),
+        (0, 0, 0, unit_ms),
+        (half_ms, half_ms, -half_ms, -half_ms),
+    )
+
+
 MOST_ITEMS = 4
 Draw: TypeAlias = tuple[Call | None, int, int, int]
 
@@ -126,7 +138,9 @@ class _Choice:
             return self._fetch() if forecast.fetchable or not self.known else self._present(Call.ACK)
         due_ms = dues_ms[self.a % len(dues_ms)]
         nudged_ms = due_ms + self.times.nudges_ms[self.b % 4]
-        return Step(ms=(nudged_ms if nudged_ms > forecast.now_ms else due_ms) - forecast.now_ms)
+        if nudged_ms <= forecast.now_ms:
+            nudged_ms = due_ms + max(self.times.nudges_ms[0], 0)
+        return Step(ms=nudged_ms - forecast.now_ms)
 
     def _present(self, call: Call) -> Step:
         if not self.known:
@@ -150,6 +164,36 @@ class _Choice:
         if self.b < 5:
             return Step(Call.CANCEL, items=(chosen,))
         return Step(Call.CANCEL, items=(chosen, NEVER_ENQUEUED) if self.b < 7 else tuple(items))
+
+
+def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Program]:
+    """Short runs that are made of every store: each call, well and ill, by a token in each kind of standing."""
+    lock_ms = times.locks_ms[0]
+    begun = (Step(Call.ENQUEUE, items=("i1",)), Step(Call.FETCH, ms=lock_ms))
+    over, again = Step(ms=lock_ms + times.nudges_ms[0]), Step(Call.FETCH, ms=lock_ms)
+    gone: list[Program] = [(Step(Call.ACK, delivery=1),)]
+    if Call.CANCEL in capabilities.calls:
+        gone.append((Step(Call.CANCEL, items=("i1", NEVER_ENQUEUED)),))
+    for fault in Fault:
+        fetch = Step(Call.FETCH, ms=lock_ms, fault=fault)
+        yield _ended((begun[0], fetch, fetch, over, fetch, over, again), capabilities, times)
+        for call in (c for c in Call if c in capabilities.calls and Step(c).presents):
+            length_ms = lock_ms if call is Call.RENEW else 0
+            made = Step(call, delivery=1, ms=length_ms, fault=fault)
+            yield _ended((*begun, made, evolve(made, fault=Fault.NONE)), capabilities, times)
+            yield _ended((*begun, over, made), capabilities, times)
+            yield _ended((*begun, over, again, made), capabilities, times)
+            if fault is Fault.NONE:
+                yield _ended((*begun, evolve(made, delivery=0)), capabilities, times)
+                for end in gone:
+                    yield _ended((*begun, *end, made), capabilities, times)
+
+
+def _ended(steps: Program, capabilities: Capabilities, times: Times) -> Program:
+    forecast = Forecast(capabilities)
+    for step in steps:
+        forecast.take(step)
+    return (*steps, *_drained(forecast, times))
 
 
 def _drained(forecast: Forecast, times: Times) -> Iterator[Step]:

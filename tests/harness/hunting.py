@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import hypothesis
 import hypothesis.core
-from attrs import define, field, frozen
+from attrs import define, frozen
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -45,7 +45,7 @@ class Hunted(Generic[R_]):
     """Runs made before the first failure, and it; all of them where none failed."""
     seconds: float
     seed: int | None
-    """By which the search can be repeated; None where Hypothesis was told to choose by itself."""
+    """By which the search can be repeated; None where Hypothesis chose by itself, or remembered a run."""
     was_over: bool
     """The budget was over before all runs were made."""
     wavered: bool
@@ -62,24 +62,19 @@ class _Hunt(Generic[P_, R_]):
     latest: Attempt[R_] | None = None
     found_s: float | None = None
     was_over: bool = False
-    failing: dict[P_, Attempt[R_]] = field(factory=dict)
 
     def take(self, program: P_) -> None:
-        """Make one run, unless time is over; raises what Hypothesis looks for."""
+        """Make one run; raises what Hypothesis looks for, or what ends the search."""
         if self._is_over():
-            known = self.failing.get(program)
-            if known is None:
-                return
-            made = known
-        else:
-            made = self.attempt(program)
+            raise _Over
+        made = self.attempt(program)
         if self.found_s is None:
             self.runs += 1
         if made.fails_as is not None:
             self.found_s = time.monotonic() if self.found_s is None else self.found_s
             if made.slow:
                 self.shrink_s = 0
-            self.failing[program] = self.latest = made
+            self.latest = made
             raise _kind(made.fails_as)
 
     def _is_over(self) -> bool:
@@ -90,6 +85,10 @@ class _Hunt(Generic[P_, R_]):
             return False
         self.was_over = True
         return True
+
+
+class _Over(BaseException):
+    """Hypothesis has no way to stop a search but an exception that it does not take for the test's."""
 
 
 class _Found(Exception):
@@ -111,32 +110,43 @@ def hunt(
     seed: int | None,
     budget_s: float,
     shrink_s: float = 5.0,
+    first: Iterable[P_] = (),
 ) -> Hunted[R_]:
-    """Make runs until one fails, and then the shortest that fails like it; at most as many as the settings say."""
-    given_s = settings or hypothesis.settings()
-    if seed is None and not given_s.derandomize and hypothesis.core.global_force_seed is None:
-        seed = random.SystemRandom().getrandbits(32)
+    """Make runs until one fails, and then the shortest that fails like it; at most as many as the settings say.
+
+    With a ``seed`` nothing is remembered from earlier searches. The ``first`` runs are made before those that are
+    drawn, whatever the settings say; they are not shortened.
+    """
+    given = settings or hypothesis.settings()
+    drawn = None
+    if seed is None and not given.derandomize and hypothesis.core.global_force_seed is None:
+        drawn = random.SystemRandom().getrandbits(32)
     state = _Hunt(attempt, budget_s, shrink_s, time.monotonic())
 
     def one(program: P_) -> None:
         state.take(program)
 
+    database = None if given.database is None or seed is not None else _Keyed(given.database, key)
+    search = hypothesis.given(programs)(one)
+    if seed is not None or drawn is not None:
+        search = hypothesis.seed(drawn if seed is None else seed)(search)
+    # After the seed, which else takes the database away.
     search = hypothesis.settings(
-        given_s,
-        database=None if given_s.database is None else _Keyed(given_s.database, key),
+        given,
+        database=database,
         deadline=None,
-        suppress_health_check=[check for check in HealthCheck if isinstance(check, HealthCheck)],
+        suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
         print_blob=False,
         verbosity=Verbosity.quiet,
-        phases=[p for p in given_s.phases if p is not Phase.explain],
-    )(hypothesis.given(programs)(one))
-    if seed is not None:
-        search = hypothesis.seed(seed)(search)
+        phases=[p for p in given.phases if p is not Phase.explain],
+    )(search)
     wavered = False
     try:
+        for program in first:
+            state.take(program)
         search()
-    except _Found:
+    except (_Found, _Over):
         pass
     except Flaky:
         wavered = True
@@ -145,7 +155,7 @@ def hunt(
         None if latest is None else latest.result,
         state.runs,
         time.monotonic() - state.began_s,
-        seed,
+        None if database is not None and database.remembered else drawn if seed is None else seed,
         state.was_over,
         wavered,
     )
@@ -157,6 +167,7 @@ class _Keyed(ExampleDatabase):
     def __init__(self, inner: ExampleDatabase, name: str) -> None:
         super().__init__()
         self._inner, self._name = inner, name.encode()
+        self.remembered = False
 
     def _key(self, key: bytes) -> bytes:
         return hashlib.sha256(self._name + b"\0" + key).digest()
@@ -165,7 +176,9 @@ class _Keyed(ExampleDatabase):
         self._inner.save(self._key(key), value)
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
-        return self._inner.fetch(self._key(key))
+        for value in self._inner.fetch(self._key(key)):
+            self.remembered = True
+            yield value
 
     def delete(self, key: bytes, value: bytes) -> None:
         self._inner.delete(self._key(key), value)

@@ -1,5 +1,7 @@
 """What is seen of a store, held against its contract: the monitor, and three looks that no call's answer gives.
 
+The contract is the declared one: what it explains is right, whatever the standard promises.
+
 A token that was never issued is nobody's, so it must be refused; a cancel that does not name an item says that it had
 no row; and the completions can be looked at.
 """
@@ -59,7 +61,10 @@ class StoreJudge:
         elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
             self._had_no_row(seen)
         else:
-            self._monitor.observe(seen)
+            try:
+                self._monitor.observe(seen)
+            except Violation as violation:
+                raise self._put_plainly(violation) from None
         looked = self._looks.get(self._count)
         if looked is not None:
             self.look([item for item, _ in looked])
@@ -70,26 +75,15 @@ class StoreJudge:
         for item in dict.fromkeys((*self._monitor.items, *items)):
             number, possible = items.count(item), self._monitor.completions_of(item)
             if number not in possible:
-                told = " or ".join(map(str, sorted(possible)))
-                reason = f"{item} has {_counted(number)} now, where {told} would be right"
-                twice = "S2" if number > 1 else "S3"
-                raise self._violation((f"completions of {item}: {told}",), reason, (twice,))
+                right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
+                reason = f"there is now {_counted(number)} of {shown(item)}"
+                raise self._violation(right, reason, ("S2" if number > 1 else "S3",))
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
 
     def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
         """Let the timers that are due run out."""
         self._monitor.pass_time(now_ms, until_ms)
-
-    def close(self) -> None:
-        """The run is over; ``Violation`` where a store's promise is broken in every state that explains it."""
-        broken = self.broken()
-        if broken:
-            raise self._violation((), "every state that explains the run breaks a promise", broken)
-
-    def broken(self) -> tuple[str, ...]:
-        """The promises of a store that are broken in every state that explains the run."""
-        return tuple(p for p in self._monitor.broken() if p in self.capabilities.promised)
 
     def told(self) -> tuple[tuple[str, ...], ...]:
         """The states that explain the run, in words; a few of them."""
@@ -114,13 +108,13 @@ class StoreJudge:
 
     def never_sent(self, item: str, completion: str) -> Violation:
         """What to raise where a completion is there that no ack carried, but for one that was refused."""
-        reason = f"{item} has the completion {shown(completion)!r}, which no accepted ack has carried"
-        return self._violation((f"completions of {item}: those of accepted acks",), reason, ("S3",))
+        reason = f"there is now the completion {shown(completion)!r} of {shown(item)}, which no accepted ack carried"
+        return self._violation((f"the completion of {shown(item)} that the ack carried",), reason, ("S3",))
 
     def _stranger(self, seen: Observation) -> None:
         assert seen.call is not None
         allowed = refusals(self.capabilities, seen.call)
-        if seen.answer not in allowed and not (seen.answer is Answer.RETRYABLE and seen.effect is False):
+        if seen.answer not in allowed and not (seen.answer is Answer.RETRYABLE and not seen.effect):
             told = tuple(f"{seen.call.value} -> {a.value}" for a in Answer if a in allowed)
             raise self._violation(told, "the token was never issued", ("S5", "C4"))
 
@@ -133,7 +127,31 @@ class StoreJudge:
         self._narrow(seen.item, row, gone)
         if not self._monitor.worlds:
             self._monitor.worlds = before
-            raise self._violation((f"cancel {seen.item} -> ok",), f"{seen.item} has a row", ("C4",))
+            raise self._violation(
+                (f"cancel {seen.item} -> ok",), f"the row of {shown(seen.item)} was there", ("C4",)
+            )
+
+    def _put_plainly(self, violation: Violation) -> Violation:
+        """The violation with what a caller needs to know: no fault was made, so no error may be retried."""
+        seen = violation.seen
+        allowed = violation.allowed
+        if seen.answer is not Answer.RETRYABLE and self.capabilities.error_classes:
+            allowed = tuple(a for a in allowed if not a.endswith(f"-> {Answer.RETRYABLE.value}"))
+        reason = violation.reason
+        if seen.call is Call.FETCH:
+            reason = {
+                Answer.NOTHING: "there was an item to hand out",
+                Answer.OK: "this could not be handed out now",
+            }.get(seen.answer or Answer.RETRYABLE, reason)
+            reason = {"S4": "this token was given out before", "C2": "the attempt count is wrong"}.get(
+                "".join(violation.promises[:1]), reason
+            )
+        elif seen.call not in (Call.ENQUEUE, Call.CANCEL):
+            reason = {
+                Answer.OK: "the store should have refused this",
+                Answer.PERMANENT: "the store should have done this",
+            }.get(seen.answer or Answer.RETRYABLE, reason)
+        return Violation(seen, violation.before, allowed, reason, violation.promises, violation.told)
 
     def _narrow(self, item: str, variable: object, values: frozenset[int]) -> None:
         number, place = self._monitor.items[item], PLACE[variable]  # type: ignore[index]
@@ -145,7 +163,7 @@ class StoreJudge:
 
 
 def _counted(number: int) -> str:
-    return {0: "no completion", 1: "a completion"}.get(number, f"{number} completions")
+    return {0: "no completion", 1: "one completion"}.get(number, f"{number} completions")
 
 
 def carries_completion(call: Call | None) -> bool:

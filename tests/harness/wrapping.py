@@ -62,9 +62,7 @@ def check_adapter(adapter: object, capabilities: Capabilities) -> None:
         try:
             inspect.signature(method).bind(*parameters)
         except TypeError as error:
-            raise AdapterError(
-                f"{kind}.{name}{inspect.signature(method)} cannot be called as {signature}: {error}"
-            ) from None
+            raise AdapterError(f"{kind}.{name} cannot be called as {signature}: {error}") from None
         except (
             ValueError
         ):  # a method without a signature that Python knows: it will be seen when it is called
