@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 from attrs import asdict, evolve, field, fields, frozen
@@ -90,6 +91,7 @@ class Vectors:
         return found
 
 
+@cache
 def vectors_of(capabilities: Capabilities = STANDARD) -> Vectors:
     """The vectors for a store with these capabilities."""
     graphs = graphs_of(capabilities)
@@ -139,9 +141,12 @@ def _alternatives(capabilities: Capabilities) -> Iterator[tuple[str, Any, Capabi
         if one.name in _FREE:
             continue
         value = getattr(capabilities, one.name)
-        others = [not value] if isinstance(value, bool) else [v for v in type(value) if v is not value]
+        kind = Capabilities.named(one.name)
+        choices: tuple[Any, ...] = (False, True) if kind is bool else tuple(kind.__members__.values())  # type: ignore[attr-defined]
+        others = [v for v in choices if v is not value]
         for other in others:
-            yield one.name, value, evolve(capabilities, **{one.name: other})
+            changed: dict[str, Any] = {one.name: other}
+            yield one.name, value, evolve(capabilities, **changed)
 
 
 def _retold(
@@ -201,8 +206,10 @@ class _Telling:
 
     def _has_delay(self, step: Step) -> bool:
         has = self.capabilities
-        needed = {Call.ENQUEUE: has.enqueue_delay} | dict.fromkeys(ABANDONS, has.abandon_delay)
-        return not step.ms or needed.get(step.call, True)
+        lacking = () if has.abandon_delay else ABANDONS
+        if not has.enqueue_delay:
+            lacking = (*lacking, Call.ENQUEUE)
+        return not step.ms or step.call not in lacking
 
     def _wait_until(self, at_ms: int) -> None:
         wait = Step(ms=at_ms - self.now_ms)

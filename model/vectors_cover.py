@@ -49,7 +49,9 @@ class Times:
 
 
 VIRTUAL = Times()
-REAL = Times(lock_ms=1_000, extensions_ms=(600, 1_500), delay_ms=500, exact=False, longest_ms=5_000, slack_ms=200)
+REAL = Times(
+    lock_ms=1_000, extensions_ms=(600, 1_500), delay_ms=500, exact=False, longest_ms=5_000, slack_ms=200
+)
 """For a store that runs on a clock of its own, which has to be waited for."""
 
 
@@ -195,7 +197,7 @@ class Graph:
     def way_to(self, moment: Moment, wanted: set[Kind]) -> Path:
         """Of the shortest ways to a state the one that shows most of what is wanted."""
         near = nx.ancestors(self.shortest, moment) | {moment}
-        weighed = nx.DiGraph()
+        weighed: nx.DiGraph[Moment] = nx.DiGraph()
         weighed.add_nodes_from(m for m in self.level if m in near)
         for u in weighed:
             for v in self.shortest[u]:

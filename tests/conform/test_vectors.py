@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ import pytest
 from attrs import evolve, fields
 from reference import ERRORS, ReferenceAdapter, memory_store
 from schema import errors
+from specified_store import SpecifiedStore
 
 import peeklock.impl as impl
-from peeklock.cli.main import run
-from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
+from peeklock.harness.adapter import Delivery, PermanentError
 from peeklock.harness.vectors import Vector, VectorsError, read_vectors, replay
 from peeklock.harness.vectors_file import declared
-from peeklock.model.timed_store import Fault, Step, nothing, timed_store
-from peeklock.model.vectors import NEVER_ISSUED, Vectors, file_name, vectors_of
+from peeklock.model.timed_store import Fault
+from peeklock.model.vectors import Vectors, file_name, vectors_of
 from peeklock.model.vectors_cover import MOST_CALLS
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import (
@@ -35,7 +34,6 @@ from peeklock.spec.capabilities import (
     Renewal,
     UnknownToken,
 )
-from peeklock.spec.state import Row
 
 ROOT = Path(__file__).parent.parent.parent
 COMMITTED = ROOT / "docs" / "vectors"
@@ -58,9 +56,6 @@ OTHERS = (
 )
 
 
-made = cache(vectors_of)
-
-
 def differing(capabilities: Capabilities) -> str:
     """In what a store differs from the standard contract."""
     pairs = ((f.name, getattr(capabilities, f.name)) for f in fields(Capabilities))
@@ -69,14 +64,14 @@ def differing(capabilities: Capabilities) -> str:
 
 
 def written(capabilities: Capabilities, folder: Path) -> tuple[Vector, ...]:
-    for name, text in made(capabilities).texts.items():
+    for name, text in vectors_of(capabilities).texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     return read_vectors(folder)
 
 
 @pytest.fixture(scope="module")
 def standard() -> Vectors:
-    return made(STANDARD)
+    return vectors_of(STANDARD)
 
 
 # What they show
@@ -111,7 +106,7 @@ def test_names_are_told_once(standard: Vectors) -> None:
 
 @pytest.mark.parametrize("capabilities", OTHERS, ids=differing)
 def test_every_kind_is_shown_of_other_stores_too(capabilities: Capabilities) -> None:
-    found = made(capabilities)
+    found = vectors_of(capabilities)
     assert found.vectors
     assert found.missed == ()
     assert max(len(v.steps) for v in found.vectors) <= MOST_CALLS
@@ -142,7 +137,7 @@ def test_the_files_are_the_same_to_the_byte_whatever_the_order_of_hashes(
 
 @pytest.mark.parametrize("capabilities", [STANDARD, *OTHERS], ids=differing)
 def test_files_are_as_the_schema_says(capabilities: Capabilities) -> None:
-    for name, text in made(capabilities).texts.items():
+    for name, text in vectors_of(capabilities).texts.items():
         data = json.loads(text)
         assert list(errors(data, SCHEMA, SCHEMA)) == [], name
         assert declared(data["capabilities"]) == capabilities
@@ -171,82 +166,6 @@ def test_the_reference_stores_answer_as_expected(vector: Vector, tmp_path: Path)
         assert replay(vector, adapter, **ERRORS) is None
     finally:
         store.close()
-
-
-class SpecifiedStore:
-    """A store that is the specification's own, so that it has any capabilities."""
-
-    def __init__(self, capabilities: Capabilities, injects: bool = False) -> None:
-        self.store, self.moment = timed_store(capabilities), nothing(3)
-        self.injects, self.failing = injects, dict[str, bool]()
-        self.items: list[str] = []
-        self.tokens: dict[str, tuple[int, int]] = {}
-        self.done: list[tuple[str, str]] = []
-
-    def _called(self, step: Step) -> Any:
-        after_effect = self.failing.pop(
-            "ack" if "ACK" in step.call.name else step.call.value.split(",")[0], None
-        )  # type: ignore[union-attr]
-        if after_effect is False:
-            raise RetryableError
-        outcomes = self.store.outcomes(self.moment, step)
-        chosen = outcomes[-1]
-        self.moment = chosen.after
-        if after_effect:
-            raise RetryableError
-        if chosen.answers[0].value.endswith("error"):
-            raise PermanentError
-        return chosen
-
-    def enqueue(self, item: str, delay_ms: int) -> None:
-        self.items.append(item)
-        self._called(Step(Call.ENQUEUE, delay_ms, items=(len(self.items) - 1,)))
-
-    def fetch(self, lock_timeout_ms: int) -> Delivery | None:
-        chosen = self._called(Step(Call.FETCH, lock_timeout_ms))
-        if chosen.item is None:
-            return None
-        record = self.moment.items[chosen.item]
-        token = max(t for t in self.moment.tokens if t[0] == chosen.item)
-        text = f"{self.items[chosen.item]}/{token[1]}"
-        self.tokens[text] = token
-        return Delivery(self.items[chosen.item], text, record[3])
-
-    def _held(self, token: str) -> tuple[int, int]:
-        assert token in self.tokens or token == NEVER_ISSUED
-        return self.tokens.get(token, (0, 1_000))
-
-    def renew(self, token: str, extend_for_ms: int) -> None:
-        self._called(Step(Call.RENEW, extend_for_ms, token=self._held(token)))
-
-    def ack(self, token: str, completion: str | None) -> None:
-        held = self._held(token)
-        before = self.moment.row(held[0])
-        call = Call.CANCELLATION_ACK if completion is None else Call.ACK
-        try:
-            self._called(Step(call, token=held))
-        finally:
-            if completion is not None and before is not Row.ACKED is self.moment.row(held[0]):
-                self.done.append((self.items[held[0]], completion))
-
-    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
-        call = Call.ABANDON_IGNORING_ATTEMPT if ignore_attempt else Call.ABANDON
-        self._called(Step(call, delay_ms, token=self._held(token)))
-
-    def cancel(self, items: list[str]) -> list[str]:
-        known = tuple(self.items.index(i) for i in items if i in self.items)
-        return [self.items[i] for i in self._called(Step(Call.CANCEL, items=known)).removed]
-
-    def completions(self) -> list[tuple[str, str]]:
-        return self.done
-
-    def advance(self, ms: int) -> None:
-        (later,) = self.store.outcomes(self.moment, Step(ms=ms))
-        self.moment = later.after
-
-    def fail_next(self, call: str, after_effect: bool) -> None:
-        assert self.injects
-        self.failing[call] = after_effect
 
 
 @pytest.mark.parametrize("capabilities", [STANDARD, *OTHERS], ids=differing)
@@ -421,75 +340,3 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(text: str, told: str, tm
     assert told in str(error.value)
     assert "\n" not in str(error.value)
     assert str(tmp_path) in str(error.value)
-
-
-# The command
-
-
-def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "vectors"
-    assert run(["vectors", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "123 vectors with 725 calls in 8 files" in out
-    assert "359 of the 359 kinds of state that can be reached" in out
-    assert run(["vectors", str(folder), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert (data["vectors"], data["calls"], data["kinds"]) == (123, 725, {"reachable": 359, "shown": 359})
-    assert sorted(p.name for p in folder.iterdir()) == data["files"]
-    assert sum(entry["kinds"] for entry in data["coverage"]) == 359
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("mine.toml", 'renew = false\norder = "none"\n'), ("mine.json", '{"renew": false, "order": "none"}')],
-)
-def test_the_command_takes_capabilities_and_removes_what_the_store_has_not(
-    name: str, text: str, tmp_path: Path
-) -> None:
-    file, folder = tmp_path / name, tmp_path / "vectors"
-    file.write_text(text, encoding="utf-8")
-    assert run(["vectors", str(folder)]) == 0
-    assert (folder / file_name(Call.RENEW)).exists()
-    assert run(["vectors", str(folder), "--capabilities", str(file)]) == 0
-    assert not (folder / file_name(Call.RENEW)).exists()
-    assert {v.capabilities for v in read_vectors(folder)} == {Capabilities(renew=False, order=Order.NONE)}
-
-
-@pytest.mark.parametrize("foreign", ["notes.txt", "store-ack.json"])
-def test_a_folder_with_foreign_files_is_left_as_it_is(
-    foreign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / foreign).write_text("mine", encoding="utf-8")
-    assert run(["vectors", str(tmp_path)]) == 2
-    assert [p.name for p in tmp_path.iterdir()] == [foreign]
-    told = capsys.readouterr().err
-    assert f"holds {foreign}, which peeklock vectors did not write" in told
-    assert told.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("mine.toml", 'order = "lifo"', "order is 'lifo'; allowed: fifo, none"),
-        ("mine.toml", "order =", "Invalid value"),
-        ("mine.json", "[1]", "the capabilities are no table"),
-        ("mine.json", '{"renew": 1}', "renew is 1; allowed: true, false"),
-        ("mine.yaml", "renew: true", "allowed: FILE.toml, FILE.json"),
-    ],
-)
-def test_wrong_capabilities_are_told_in_one_line_and_nothing_is_written(
-    name: str, text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file, folder = tmp_path / name, tmp_path / "vectors"
-    file.write_text(text, encoding="utf-8")
-    assert run(["vectors", str(folder), "--capabilities", str(file)]) == 2
-    err = capsys.readouterr().err
-    assert told in err
-    assert str(file) in err
-    assert err.count("\n") == 1
-    assert not folder.exists()
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["vectors", str(tmp_path / "not" / "there")]) == 2
-    assert "cannot be written to: No such file or directory" in capsys.readouterr().err

@@ -1,0 +1,83 @@
+"""`peeklock vectors`: what it writes, what it says, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from peeklock.cli.main import run
+from peeklock.harness.vectors import read_vectors
+from peeklock.model.vectors import file_name
+from peeklock.spec.actions import Call
+from peeklock.spec.capabilities import Capabilities, Order
+
+
+def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "vectors"
+    assert run(["vectors", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "123 vectors with 725 calls in 8 files" in out
+    assert "359 of the 359 kinds of state that can be reached" in out
+    assert run(["vectors", str(folder), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["vectors"], data["calls"], data["kinds"]) == (123, 725, {"reachable": 359, "shown": 359})
+    assert sorted(p.name for p in folder.iterdir()) == data["files"]
+    assert sum(entry["kinds"] for entry in data["coverage"]) == 359
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("mine.toml", 'renew = false\norder = "none"\n'), ("mine.json", '{"renew": false, "order": "none"}')],
+)
+def test_the_command_takes_capabilities_and_removes_what_the_store_has_not(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    file, folder = tmp_path / name, tmp_path / "vectors"
+    file.write_text(text, encoding="utf-8")
+    assert run(["vectors", str(folder)]) == 0
+    assert (folder / file_name(Call.RENEW)).exists()
+    assert run(["vectors", str(folder), "--capabilities", str(file)]) == 0
+    assert not (folder / file_name(Call.RENEW)).exists()
+    assert {v.capabilities for v in read_vectors(folder)} == {Capabilities(renew=False, order=Order.NONE)}
+
+
+@pytest.mark.parametrize("foreign", ["notes.txt", "store-ack.json"])
+def test_a_folder_with_foreign_files_is_left_as_it_is(
+    foreign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / foreign).write_text("mine", encoding="utf-8")
+    assert run(["vectors", str(tmp_path)]) == 2
+    assert [p.name for p in tmp_path.iterdir()] == [foreign]
+    told = capsys.readouterr().err
+    assert f"holds {foreign}, which peeklock vectors did not write" in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("mine.toml", 'order = "lifo"', "order is 'lifo'; allowed: fifo, none"),
+        ("mine.toml", "order =", "Invalid value"),
+        ("mine.json", "[1]", "the capabilities are no table"),
+        ("mine.json", '{"renew": 1}', "renew is 1; allowed: true, false"),
+        ("mine.yaml", "renew: true", "allowed: FILE.toml, FILE.json"),
+    ],
+)
+def test_wrong_capabilities_are_told_in_one_line_and_nothing_is_written(
+    name: str, text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, folder = tmp_path / name, tmp_path / "vectors"
+    file.write_text(text, encoding="utf-8")
+    assert run(["vectors", str(folder), "--capabilities", str(file)]) == 2
+    err = capsys.readouterr().err
+    assert told in err
+    assert str(file) in err
+    assert err.count("\n") == 1
+    assert not folder.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["vectors", str(tmp_path / "not" / "there")]) == 2
+    assert "cannot be written to: No such file or directory" in capsys.readouterr().err
