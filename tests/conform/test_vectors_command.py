@@ -1,17 +1,26 @@
-"""`peeklock vectors`: what it writes, what it says, and what it leaves alone."""
+"""`peeklock vectors`: what it writes, what it says, and what it leaves alone; and what its page says."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from specified_store import SpecifiedStore
 
 from peeklock.cli.main import run
+from peeklock.harness.adapter import PermanentError, RetryableError
 from peeklock.harness.vectors import read_vectors
+from peeklock.harness.vectors_file import declared
 from peeklock.model.vectors import file_name
 from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import Capabilities, Order
+from peeklock.spec.capabilities import STANDARD, Capabilities, Expired, Order, Renewal
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = (DOCS / "vectors.md").read_text(encoding="utf-8")
 
 
 def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,3 +90,43 @@ def test_wrong_capabilities_are_told_in_one_line_and_nothing_is_written(
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["vectors", str(tmp_path / "not" / "there")]) == 2
     assert "cannot be written to: No such file or directory" in capsys.readouterr().err
+
+
+# The page
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_loop_of_the_page_takes_every_vector_and_finds_a_fault() -> None:
+    (loop,) = [b for b in blocks("python") if "def replay" in b]
+    assert len(loop.splitlines()) <= 60
+    known: dict[str, Any] = {"Retryable": RetryableError, "Permanent": PermanentError}
+    exec(loop, known)
+    vectors = [
+        vector
+        for file in sorted((DOCS / "vectors").iterdir())
+        for vector in json.loads(file.read_text(encoding="utf-8"))["vectors"]
+    ]
+    assert len(vectors) == 123
+    for vector in vectors:
+        known["replay"](vector, SpecifiedStore(STANDARD))
+    for other in (Capabilities(renewal=Renewal.EXTENDS), Capabilities(ack_after_expiry=Expired.ACCEPTED)):
+        failed = 0
+        for vector in vectors:
+            try:
+                known["replay"](vector, SpecifiedStore(other))
+            except AssertionError:
+                failed += 1
+        assert failed > 0
+
+
+def test_the_page_quotes_what_there_is() -> None:
+    assert "123 vectors with 725 calls, none with more than 12" in PAGE
+    assert "359 kinds of state" in PAGE
+    (quoted,) = blocks("json")
+    there = json.loads((DOCS / "vectors" / "store-ack.json").read_text(encoding="utf-8"))["vectors"]
+    assert json.loads(quoted) in there
+    (toml,) = blocks("toml")
+    assert declared(tomllib.loads(toml)) == Capabilities(renew=False, order=Order.NONE)
