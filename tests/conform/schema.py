@@ -24,7 +24,7 @@ def errors(value: Any, schema: dict[str, Any], root: dict[str, Any], place: str 
             if value not in ([says] if word == "const" else says):
                 yield f"{place} is {value!r}"
         elif word == "minimum":
-            if isinstance(value, int) and value < says:
+            if value < says:
                 yield f"{place} is less than {says}"
         elif word == "required":
             yield from (f"{place} lacks {name}" for name in says if name not in value)
