@@ -328,7 +328,7 @@ class InRealTime(PlainStore):
     advance = None  # type: ignore[assignment]
 
     @property
-    def now_ms(self) -> int:  # type: ignore[override]
+    def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
     @now_ms.setter

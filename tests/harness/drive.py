@@ -55,7 +55,8 @@ class Driver:
         self._looks: dict[int, tuple[tuple[str, str], ...]] = {}
         self._sent: dict[str, Answer] = {}
         """The completions that acks carried, and what was answered."""
-        self._at_ms, self._until_ms = 0, None  # type: tuple[int, int | None]
+        self._at_ms = 0
+        self._until_ms: int | None = None
         self._calls = self._busy = 0
 
     def run(self, program: Program) -> Run:

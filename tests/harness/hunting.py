@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import hypothesis
 import hypothesis.core
@@ -23,6 +23,14 @@ from hypothesis.strategies import SearchStrategy
 
 P_ = TypeVar("P_")
 R_ = TypeVar("R_")
+
+NOT_OURS = (
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.too_slow,
+    HealthCheck.nested_given,
+)
+"""What Hypothesis would say of how a test is written: this one is not the caller's."""
 
 
 @frozen
@@ -62,6 +70,7 @@ class _Hunt(Generic[P_, R_]):
     latest: Attempt[R_] | None = None
     found_s: float | None = None
     was_over: bool = False
+    remembered: bool = False
 
     def take(self, program: P_) -> None:
         """Make one run; raises what Hypothesis looks for, or what ends the search."""
@@ -126,7 +135,9 @@ def hunt(
     def one(program: P_) -> None:
         state.take(program)
 
-    database = None if given.database is None or seed is not None else _Keyed(given.database, key)
+    database = None
+    if given.database is not None and seed is None:
+        database = _Keyed(given.database, key, state)
     search = hypothesis.given(programs)(one)
     if seed is not None or drawn is not None:
         search = hypothesis.seed(drawn if seed is None else seed)(search)
@@ -135,7 +146,7 @@ def hunt(
         given,
         database=database,
         deadline=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=NOT_OURS,
         report_multiple_bugs=False,
         print_blob=False,
         verbosity=Verbosity.quiet,
@@ -155,7 +166,7 @@ def hunt(
         None if latest is None else latest.result,
         state.runs,
         time.monotonic() - state.began_s,
-        None if database is not None and database.remembered else drawn if seed is None else seed,
+        None if state.remembered else drawn if seed is None else seed,
         state.was_over,
         wavered,
     )
@@ -164,10 +175,9 @@ def hunt(
 class _Keyed(ExampleDatabase):
     """A database in which each check has examples of its own."""
 
-    def __init__(self, inner: ExampleDatabase, name: str) -> None:
+    def __init__(self, inner: ExampleDatabase, name: str, hunt: _Hunt[Any, Any]) -> None:
         super().__init__()
-        self._inner, self._name = inner, name.encode()
-        self.remembered = False
+        self._inner, self._name, self._hunt = inner, name.encode(), hunt
 
     def _key(self, key: bytes) -> bytes:
         return hashlib.sha256(self._name + b"\0" + key).digest()
@@ -177,7 +187,7 @@ class _Keyed(ExampleDatabase):
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
         for value in self._inner.fetch(self._key(key)):
-            self.remembered = True
+            self._hunt.remembered = True
             yield value
 
     def delete(self, key: bytes, value: bytes) -> None:
