@@ -205,6 +205,16 @@ class AbandonedItemsAreLost(PlainStore):
             del self.rows[row.item]
 
 
+class ThriceAbandonedItemsAreLost(PlainStore):
+    """Rare enough that only a drawn run finds it."""
+
+    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
+        row = self.current(token)
+        super().abandon(token, delay_ms, ignore_attempt)
+        if row.attempts > 2:
+            del self.rows[row.item]
+
+
 class CancelLeavesLockedRows(PlainStore):
     def cancel(self, items: Sequence[str]) -> Sequence[str]:
         free = [i for i in items if i in self.rows and self.rows[i].token is None]

@@ -187,6 +187,33 @@ def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Prog
                 yield _ended((*begun, evolve(made, delivery=0)), capabilities, times)
                 for end in gone:
                     yield _ended((*begun, *end, made), capabilities, times)
+    yield from _more_corners(capabilities, times)
+
+
+def _more_corners(capabilities: Capabilities, times: Times) -> Iterator[Program]:
+    """Several items at once, and lengths that differ."""
+    has, long_ms, short_ms = capabilities.calls, times.locks_ms[0], times.locks_ms[1]
+    after_ms, early_ms = times.nudges_ms[0], min(times.nudges_ms)
+    fetch = Step(Call.FETCH, ms=long_ms)
+    three = tuple(Step(Call.ENQUEUE, items=(f"i{n}",)) for n in (1, 2, 3))
+    acked = tuple(Step(Call.ACK, delivery=n) for n in (2, 1, 3))
+    yield _ended((*three, fetch, fetch, fetch, *acked), capabilities, times)
+    delay_ms = max(times.delays_ms)
+    wait = Step(ms=delay_ms + early_ms), fetch, Step(ms=after_ms - early_ms), fetch, fetch
+    if capabilities.enqueue_delay:
+        yield _ended((evolve(three[0], ms=delay_ms), three[1], *wait), capabilities, times)
+    for call in (c for c in ABANDONS if c in has):
+        back = Step(call, delivery=1)
+        yield _ended(
+            (three[0], fetch, back, three[1], fetch, Step(call, delivery=2), fetch), capabilities, times
+        )
+        if capabilities.abandon_delay:
+            yield _ended((three[0], fetch, evolve(back, ms=delay_ms), *wait), capabilities, times)
+    if Call.RENEW in has:
+        for first_ms, then_ms in ((long_ms, short_ms), (short_ms, long_ms)):
+            begun = (three[0], evolve(fetch, ms=first_ms), Step(Call.RENEW, delivery=1, ms=then_ms))
+            for end_ms in sorted({first_ms, then_ms}):
+                yield _ended((*begun, Step(ms=end_ms + after_ms), fetch), capabilities, times)
 
 
 def _ended(steps: Program, capabilities: Capabilities, times: Times) -> Program:
