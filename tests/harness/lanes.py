@@ -38,6 +38,11 @@ def as_text(tale: Tale, width: int = 100, colour: bool = False) -> str:
     return "\n".join(_drawn(line, colour) for line in lines)
 
 
+def steps_as_text(tale: Tale, width: int = 100, colour: bool = False) -> str:
+    """The steps alone."""
+    return "\n".join(_drawn(line, colour) for line in _steps(tale, width))
+
+
 def _drawn(line: Sequence[Piece] | str, colour: bool) -> str:
     if isinstance(line, str):
         return line
@@ -122,7 +127,9 @@ def _cells(step: TaleStep, tale: Tale) -> list[list[Piece]]:
     if step.answered:
         lanes["store"].append(Piece(f"{ARROW} {step.answered}", _RED if step.mark and not step.truth else ""))
     lanes["store"] += [Piece(f"! {name}", _YELLOW) for name in step.faults]
-    lanes["truth"] = [Piece(text) for text in step.truth]
+    lanes["truth"] = [Piece(f"{text};") for text in step.truth[:-1]] + [
+        Piece(text) for text in step.truth[-1:]
+    ]
     if step.mark:
         lanes["truth"].append(Piece(f"✗ {step.mark}", _RED))
     times = [[Piece("" if step.at_ms is None else f"{step.at_ms:5}", _DIM)]] if tale.has_times else []

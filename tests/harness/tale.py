@@ -135,6 +135,7 @@ def tale_of_steps(
     promises: Iterable[str] = (),
     found: Iterable[str] = (),
     allowed: Iterable[str] = (),
+    allowed_heading: str = "Right would have been:",
     notes: Iterable[str] = (),
 ) -> Tale:
     """The tale of a run of the model. ``broken_at`` is the place of the step that is wrong, from 0."""
@@ -161,6 +162,7 @@ def tale_of_steps(
         tuple(found),
         tuple(allowed),
         notes=tuple(notes),
+        allowed_heading=allowed_heading,
     )
 
 
