@@ -5,11 +5,12 @@ Plain, because the protocol of another revision is searched by another process, 
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from attrs import asdict, evolve, fields, frozen
+from attrs import AttrsInstance, asdict, evolve, fields, frozen, has
 
 from peeklock.model.behaviours import Automaton, Behaviours, Letter, Place
 from peeklock.model.search import NO_LIMITS, Limits
@@ -115,7 +116,7 @@ def _account(
     statistics = result.statistics
     return Account(
         title,
-        {k: plain(v) for k, v in asdict(policy).items() if k not in _NOT_COMPARED},
+        _fields(policy),
         str(world),
         tuple(sorted(world.variant.faults)),
         tuple(_found(j) for j in result.promises),
@@ -130,13 +131,21 @@ def _account(
     )
 
 
-def plain(value: Any) -> Any:
-    """A value of a policy's field as it would stand in a file."""
-    if isinstance(value, tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    return getattr(value, "value", value)
+def _fields(record: AttrsInstance, with_defaults: bool = True) -> dict[str, Any]:
+    """The fields as they would stand in a file; of a table in it, only what is not the default."""
+    found: dict[str, Any] = {}
+    for field in fields(type(record)):
+        value = getattr(record, field.name)
+        if field.name in _NOT_COMPARED or (not with_defaults and value == field.default):
+            continue
+        if has(type(value)):
+            table = _fields(value, with_defaults=False)
+            found |= {field.name: table} if table else {}
+        elif isinstance(value, tuple):
+            found[field.name] = list(value)
+        else:
+            found[field.name] = value.value if isinstance(value, enum.Enum) else value
+    return found
 
 
 def _found(judged: Judged) -> Found:

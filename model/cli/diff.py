@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import ExitStack
 from typing import Any
 
+from peeklock.cli.diff_asked import asked
 from peeklock.cli.diff_show import markdown, remarks, show, worlds
 from peeklock.cli.diff_words import Chapter, Part, chapters, letters, summary
-from peeklock.cli.errors import UsageError
-from peeklock.cli.options import add_world_options, limits_of, world_of
-from peeklock.cli.progress import Progress
+from peeklock.cli.options import add_world_options
 from peeklock.cli.show import console
 from peeklock.model.diff import Difference
-from peeklock.model.diff_sides import Found, Present, Side
+from peeklock.model.diff_sides import Found
 from peeklock.model.search import INTERRUPTED
 from peeklock.spec.narrative import Line
-from peeklock.spec.policy import Policy, PolicyError, find_policy
 
 
 def add_parser(commands: Any) -> None:
@@ -42,18 +41,19 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare. 0 when the new side breaks no promise that the old one keeps, 1 when it does or a search was stopped."""
-    found = [_policy(options.old), _policy(options.new)]
-    titles = [p.name for p in found]
+    both = [asked(options.old), asked(options.new)]
+    titles = [a.title for a in both]
     if titles[0] == titles[1]:
-        titles = [options.old, options.new]
-    sides: list[Side] = []
-    for title, policy in zip(titles, found, strict=True):
-        sides.append(_present(title, policy, options))
-        if sides[-1].account.stopped == INTERRUPTED:
-            raise KeyboardInterrupt
-    old, new = sides
-    difference = Difference(old.account, new.account)
-    told = chapters(difference, old, new)
+        titles = [a.text for a in both]
+    with ExitStack() as stack:
+        sides = []
+        for title, side in zip(titles, both, strict=True):
+            sides.append(side.side(title, options, stack))
+            if sides[-1].account.stopped == INTERRUPTED:
+                raise KeyboardInterrupt
+        old, new = sides
+        difference = Difference(old.account, new.account)
+        told = chapters(difference, old, new)
     if options.json:
         print(json.dumps(_data(difference, told), indent=2, ensure_ascii=False))
     elif options.markdown:
@@ -61,19 +61,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         show(console(), difference, told, options.runs)
     return 1 if difference.findings or difference.newly_stuck or difference.stopped else 0
-
-
-def _policy(text: str) -> Policy:
-    try:
-        return find_policy(text)
-    except PolicyError as error:
-        raise UsageError(str(error)) from None
-
-
-def _present(title: str, policy: Policy, options: argparse.Namespace) -> Side:
-    world = world_of(options, policy)
-    with Progress(f"{title}, {world}") as progress:
-        return Present(title, policy, world, limits_of(options), progress.report)
 
 
 def _data(d: Difference, told: list[Chapter]) -> dict[str, Any]:

@@ -37,6 +37,9 @@ LEGEND = (
     "without renewals that stop nobody, shutdowns and crashes; a result stands for an application error, too."
 )
 
+MOST_STEPS = 8
+"""So many changed steps of the protocol are named; ``--json`` names all."""
+
 
 def title(d: Difference) -> str:
     """What is compared."""
@@ -60,8 +63,12 @@ def worlds(d: Difference) -> list[str]:
 
 def changed_steps(d: Difference) -> list[str]:
     """What differs in the protocol itself."""
-    words = ("gone", "new", "changed")
-    return [f"{word}: {'; '.join(names)}" for word, names in zip(words, d.steps, strict=True) if names]
+    told = []
+    for word, names in zip(("gone", "new", "changed"), d.steps, strict=True):
+        more = f"; and {len(names) - MOST_STEPS} more" if len(names) > MOST_STEPS else ""
+        if names:
+            told.append(f"{word}: {'; '.join(names[:MOST_STEPS])}{more}")
+    return told
 
 
 # On a terminal

@@ -159,7 +159,7 @@ def takes(run: tuple[Line, ...]) -> str:
 def value_in_words(value: Any) -> str:
     """A field's value."""
     if value is None:
-        return "no such field"
+        return "none"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):
