@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from peeklock.harness.clocks import MovedClock, RunClock, WaitedClock
 from peeklock.harness.forecast import Forecast, Foreseen
@@ -28,10 +27,9 @@ class Run:
     observations: tuple[Observation, ...] = ()
     steps: tuple[int, ...] = ()
     """For each observation, the number of the step that it is of."""
-    looks: Mapping[int, tuple[str, ...]] = field(factory=dict)
-    """The items of the completions that were there, by how many observations came before."""
+    looks: Mapping[int, tuple[tuple[str, str], ...]] = field(factory=dict)
+    """The completions that were there, by how many observations came before."""
     violation: Violation | None = None
-    broken: tuple[str, ...] = ()
     taken: Counter[str] = field(factory=Counter)
     calls: int = 0
     busy: int = 0
@@ -54,8 +52,10 @@ class Driver:
         """Worker and token of each delivery; None for one that nobody knows."""
         self._observations: list[Observation] = []
         self._steps: list[int] = []
-        self._looks: dict[int, tuple[str, ...]] = {}
-        self._refused: set[str] = set()
+        self._looks: dict[int, tuple[tuple[str, str], ...]] = {}
+        self._sent: dict[str, Answer] = {}
+        """The completions that acks carried, and what was answered."""
+        self._at_ms, self._until_ms = 0, None  # type: tuple[int, int | None]
         self._calls = self._busy = 0
 
     def run(self, program: Program) -> Run:
@@ -66,15 +66,17 @@ class Driver:
                 self._place = f"step {self._step}"
                 self._take(step)
             self._look()
+            self._judge.close()
         except Violation as found:
             violation = found
+        except _Busy:
+            pass
         return Run(
             program,
             tuple(self._observations),
             tuple(self._steps),
             self._looks,
             violation,
-            () if violation else self._judge.broken(),
             self._judge.taken,
             self._calls,
             self._busy,
@@ -105,89 +107,72 @@ class Driver:
 
     # The calls
 
-    def _made(self, step: Step, name: str, *args: object) -> tuple[Told | None, dict[str, Any]]:
-        """Make the call unless it fails before it has begun; what was answered, and when."""
+    def _made(self, step: Step, name: str, *args: object) -> Told | None:
+        """Make the call; None where it fails before it has begun."""
         self._calls += 1
-        at_ms = self._clock.now_ms()
+        self._at_ms = self._clock.now_ms()
         told = None
         if step.fault is not Fault.BEFORE_EFFECT or self._capabilities.fault_injection:
             if step.fault is not Fault.NONE and self._capabilities.fault_injection:
                 self._store.plain(self._place, "fail_next", name, step.fault is Fault.AFTER_EFFECT)
             told = self._store.call(self._place, name, *args)
-        times = {"at_ms": at_ms}
-        if not self._capabilities.virtual_clock:
-            times["until_ms"] = self._clock.after_ms()
-        return told, times
+        self._until_ms = None if self._capabilities.virtual_clock else self._clock.after_ms()
+        return told
 
     def _enqueue(self, step: Step) -> None:
-        told, times = self._made(step, "enqueue", step.items[0], step.ms)
-        while told is not None and told.answer is Answer.RETRYABLE and self._may_be_busy:
-            self._busy += 1
-            told, times = self._made(step, "enqueue", step.items[0], step.ms)
+        told = self._made(step, "enqueue", step.items[0], step.ms)
         assert told is not None
-        self._see(
-            step,
-            Observation(Call.ENQUEUE, item=step.items[0], answer=told.answer, lasts_ms=step.ms, **times),
-            "enqueue -> ok",
-        )
+        seen = Observation(Call.ENQUEUE, item=step.items[0], answer=told.answer, lasts_ms=step.ms)
+        self._see(step, seen, "enqueue -> ok")
 
     def _fetch(self, step: Step, foreseen: Foreseen) -> None:
-        told, times = self._made(step, "fetch", step.ms)
+        told = self._made(step, "fetch", step.ms)
         found = None if told is None else told.value
-        worker = _letter(len(self._deliveries))
-        what: dict[str, Any] = {"worker": worker, "lasts_ms": step.ms, **times}
-        if found is not None:
-            what |= {"item": found.item, "token": found.token}
-            if self._capabilities.attempt_counts:
-                what["attempt"] = found.attempt_count
+        worker = letter(len(self._deliveries))
         answer, effect = self._outcome(step, told, Answer.NOTHING if found is None else Answer.OK)
+        seen = Observation(Call.FETCH, worker=worker, answer=answer, effect=effect, lasts_ms=step.ms)
         if found is not None:
+            attempt = found.attempt_count if self._capabilities.attempt_counts else None
+            seen = evolve(seen, item=found.item, token=found.token, attempt=attempt)
             self._deliveries.append((worker, found.token) if answer is Answer.OK else None)
         elif effect is None and answer is Answer.RETRYABLE and foreseen.item is not None:
             self._deliveries.append(None)
-        instead = f"fetch -> {foreseen.item}" if foreseen.item else "fetch -> nothing"
-        self._see(step, Observation(Call.FETCH, answer=answer, effect=effect, **what), instead)
+        self._see(step, seen, f"fetch -> {foreseen.item}" if foreseen.item else "fetch -> nothing")
 
     def _cancel(self, step: Step) -> None:
-        told, times = self._made(step, "cancel", step.items)
+        told = self._made(step, "cancel", step.items)
         assert told is not None
         if told.answer is not Answer.OK:
-            self._see(
-                step,
-                Observation(Call.CANCEL, item=step.items[0], answer=told.answer, **times),
-                "cancel -> ok",
-            )
+            self._see(step, Observation(Call.CANCEL, item=step.items[0], answer=told.answer), "cancel -> ok")
             return
         for item in dict.fromkeys((*step.items, *told.value)):
             answer = Answer.OK if item in told.value else Answer.NOTHING
-            self._see(step, Observation(Call.CANCEL, item=item, answer=answer, **times))
+            self._see(step, Observation(Call.CANCEL, item=item, answer=answer))
 
     def _present(self, step: Step, foreseen: Foreseen) -> None:
         call = step.call
         assert call is not None
         worker, token = self._holder(step.delivery)
-        what: dict[str, Any] = {"worker": worker, "token": token}
-        args: tuple[object, ...] = (token,)
-        if call is Call.ACK:
-            args = (token, completion_of(self._step))
-            what["completions"] = (Result.SUCCESS,)
-        elif call is Call.CANCELLATION_ACK:
-            args = (token, None)
-        elif call is Call.RENEW:
-            args = (token, step.ms)
-        else:
-            args = (token, step.ms, call is Call.ABANDON_IGNORING_ATTEMPT)
-        if call is Call.RENEW or call in ABANDONS:
-            what["lasts_ms"] = step.ms
-        told, times = self._made(step, _name(call), *args)
+        completion = completion_of(self._step)
+        args: tuple[object, ...] = (step.ms,)
+        if call in ACKS:
+            args = (completion if call is Call.ACK else None,)
+        elif call in ABANDONS:
+            args = (step.ms, call is Call.ABANDON_IGNORING_ATTEMPT)
+        told = self._made(step, method_of(call), token, *args)
         answer, effect = self._outcome(step, told, Answer.OK)
-        if call is Call.ACK and answer is Answer.PERMANENT:
-            self._refused.add(completion_of(self._step))
-        self._see(
-            step,
-            Observation(call, answer=answer, effect=effect, **what, **times),
-            f"{call.value} -> {foreseen.answer.value}",
+        if call is Call.ACK:
+            self._sent[completion] = answer
+        seen = Observation(
+            call,
+            worker=worker,
+            token=token,
+            answer=answer,
+            effect=effect,
+            completions=(Result.SUCCESS,) if call is Call.ACK else (),
+            lasts_ms=None if call in ACKS else step.ms,
         )
+        self._see(step, seen, f"{call.value} -> {foreseen.answer.value}")
 
     def _holder(self, delivery: int) -> tuple[str, str]:
         if not delivery:
@@ -211,20 +196,30 @@ class Driver:
     # What was seen
 
     def _see(self, step: Step, seen: Observation, instead: str = "") -> None:
+        seen = evolve(seen, at_ms=self._at_ms, until_ms=self._until_ms)
         self._observations.append(seen)
         self._steps.append(self._step)
         if seen.answer is Answer.RETRYABLE and step.fault is Fault.NONE:
             self._busy += 1
             if self._capabilities.error_classes and not self._may_be_busy:
                 raise self._judge.unasked(seen, instead)
+            if step.call in (Call.ENQUEUE, Call.CANCEL):
+                raise _Busy
         self._judge.observe(seen)
 
     def _look(self) -> None:
         if self._capabilities.completion is CompletionWrite.NONE or not self._observations:
             return
-        pairs = self._store.plain(self._place, "completions")
-        self._looks[len(self._observations)] = items = tuple(item for item, _ in pairs)
-        self._judge.look(items)
+        pairs = tuple(self._store.plain(self._place, "completions"))
+        self._looks[len(self._observations)] = pairs
+        self._judge.look([item for item, _ in pairs])
+        for item, completion in pairs:
+            if self._sent.get(completion, Answer.PERMANENT) is Answer.PERMANENT:
+                raise self._judge.never_sent(item, completion)
+
+
+class _Busy(Exception):
+    """The store cannot do what the rest of the run needs."""
 
 
 def completion_of(step: int) -> str:
@@ -232,10 +227,12 @@ def completion_of(step: int) -> str:
     return f"result of step {step}"
 
 
-def _name(call: Call) -> str:
+def method_of(call: Call) -> str:
+    """The adapter's method for a call that presents a token."""
     return "ack" if call in ACKS else "abandon" if call in ABANDONS else call.value
 
 
-def _letter(number: int) -> str:
+def letter(number: int) -> str:
+    """The name of the n-th client, from 0."""
     letter = chr(ord("A") + number % 26)
     return letter if number < 26 else f"{letter}{number // 26}"

@@ -115,9 +115,9 @@ class Forecast:
                 return self._cancel(step)
             case Call.FETCH:
                 return self._fetch(step)
-        if not step.delivery:
+        known = self.deliveries[step.delivery - 1] if 0 < step.delivery <= len(self.deliveries) else None
+        if known is None or known.lost:
             return Foreseen(self._refusal(step.call))
-        known = self.deliveries[step.delivery - 1]
         return self._called(step, known.worker, known.item)
 
     # What can be asked of it, to choose a step by

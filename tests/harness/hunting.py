@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import hypothesis
 import hypothesis.core
-from attrs import define, field, frozen
+from attrs import define, frozen
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -62,24 +62,19 @@ class _Hunt(Generic[P_, R_]):
     latest: Attempt[R_] | None = None
     found_s: float | None = None
     was_over: bool = False
-    failing: dict[P_, Attempt[R_]] = field(factory=dict)
 
     def take(self, program: P_) -> None:
-        """Make one run, unless time is over; raises what Hypothesis looks for."""
+        """Make one run; raises what Hypothesis looks for, or what ends the search."""
         if self._is_over():
-            known = self.failing.get(program)
-            if known is None:
-                return
-            made = known
-        else:
-            made = self.attempt(program)
+            raise _Over
+        made = self.attempt(program)
         if self.found_s is None:
             self.runs += 1
         if made.fails_as is not None:
             self.found_s = time.monotonic() if self.found_s is None else self.found_s
             if made.slow:
                 self.shrink_s = 0
-            self.failing[program] = self.latest = made
+            self.latest = made
             raise _kind(made.fails_as)
 
     def _is_over(self) -> bool:
@@ -90,6 +85,10 @@ class _Hunt(Generic[P_, R_]):
             return False
         self.was_over = True
         return True
+
+
+class _Over(BaseException):
+    """Hypothesis has no way to stop a search but an exception that it does not take for the test's."""
 
 
 class _Found(Exception):
@@ -136,7 +135,7 @@ def hunt(
     wavered = False
     try:
         search()
-    except _Found:
+    except (_Found, _Over):
         pass
     except Flaky:
         wavered = True

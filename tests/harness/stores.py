@@ -16,6 +16,7 @@ from peeklock.harness.failure import Failure
 from peeklock.harness.forecast import honest_actions
 from peeklock.harness.generation import programs
 from peeklock.harness.hunting import Attempt, Hunted, hunt
+from peeklock.harness.plainer import plainer
 from peeklock.harness.replay import went_the_same_way
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.steps import Program
@@ -27,6 +28,11 @@ MOST_BUSY = 0.5
 """Above this share of calls that answer a retryable error by themselves, nothing can be said."""
 FEWEST_RUNS = 10
 """With fewer than these, or all where fewer were asked for, nothing can be said."""
+
+SHORTENING_S = 1.5
+"""How long Hypothesis may shorten a run that failed, and how long it is then made plainer."""
+RUNS_FOR_AN_EXAMPLE = 5
+"""Runs that are made for each example of the profile in force, where no settings are given: a run costs little."""
 
 
 def check_store(
@@ -58,6 +64,7 @@ def check_store(
     with Watchdog(call_limit_s) as watchdog:
         check = _Check(make_store, capabilities, watchdog, retryable, permanent, may_be_busy)
         check.look_at_the_adapter()
+        settings = settings or _more(hypothesis.settings())
         hunted = hunt(
             programs(capabilities),
             check.attempt,
@@ -65,13 +72,18 @@ def check_store(
             settings=settings,
             seed=seed,
             budget_s=budget_s,
+            shrink_s=SHORTENING_S,
         )
         if hunted.found is None:
-            return check.report(subject, hunted, settings or hypothesis.settings())
+            return check.report(subject, hunted, settings)
         if isinstance(hunted.found, AdapterError):
             raise hunted.found
-        failure = check.failure(subject, hunted.found, hunted)
+        failure = check.failure(subject, check.plainest(hunted.found), hunted)
     raise ContractViolation(failure, told(failure))
+
+
+def _more(profile: hypothesis.settings) -> hypothesis.settings:
+    return hypothesis.settings(profile, max_examples=RUNS_FOR_AN_EXAMPLE * profile.max_examples)
 
 
 def subject_of(make: object) -> str:
@@ -144,6 +156,24 @@ class _Check:
             subject, "store", hunted.runs, self.calls, hunted.seconds, hunted.seed, coverage, tuple(warnings)
         )
 
+    def plainest(self, run: Run) -> Run:
+        """The run with all taken away that its failure does not need; itself where it does not fail again."""
+        found, kind = run, _broken(run)
+
+        def still_fails(program: Program) -> bool:
+            nonlocal found
+            try:
+                made = self.run(program)
+            except AdapterError:
+                return False
+            if _broken(made) == kind:
+                found = made
+            return _broken(made) == kind
+
+        if still_fails(run.program):
+            plainer(found.program[: found.steps[-1]], self.capabilities, still_fails, SHORTENING_S)
+        return found
+
     def failure(self, subject: str, run: Run, hunted: Hunted[Run | AdapterError]) -> Failure:
         assert run.violation is not None
         try:
@@ -180,4 +210,4 @@ class _Check:
 def _broken(run: Run) -> str | None:
     if run.violation is not None:
         return "".join(run.violation.promises[:1]) or "unexplained"
-    return run.broken[0] if run.broken else None
+    return None
