@@ -82,9 +82,9 @@ def tale_of(judged: Judged, result: Check) -> Tale:
     first = judged.broken[0]
     lines = told(first.trace)
     found = [
-        f"{judged.promise.id} is broken at step {len(lines)}, where this is false: {first.part.text}.",
+        f'{judged.promise.id} is broken at step {len(lines)}, where this is false: "{first.part.text}".',
         *(
-            f"False too, after {len(other.trace.steps)} steps: {other.part.text}."
+            f'False too, after {len(other.trace.steps)} steps: "{other.part.text}".'
             for other in judged.broken[1:]
         ),
     ]

@@ -34,9 +34,9 @@ code, pre, td.does, td.store, .states li { font-family: ui-monospace, "Cascadia 
 .finding {
   background: var(--panel); border: 1px solid var(--line); border-left: 5px solid var(--wrong);
   border-radius: 6px; padding: .9rem 1.1rem; margin: 1rem 0 1.5rem;
-  display: grid; gap: .9rem 2rem; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr));
+  display: flex; flex-wrap: wrap; gap: .9rem 3rem;
 }
-.finding > .what { grid-column: 1 / -1; }
+.finding > .what { flex: 1 0 100%; }
 .what p:first-child { color: var(--wrong); font-weight: 600; }
 .finding p, .finding li { overflow-wrap: anywhere; }
 .finding ul { list-style: none; margin: 0; padding: 0; }
@@ -89,10 +89,10 @@ kbd { border: 1px solid var(--line); border-radius: 3px; padding: 0 .3rem; font-
   main { padding: 1rem .8rem 8rem; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }
-  tr { border-bottom: 1px solid var(--line); padding: .45rem 0 .45rem 2.6rem; position: relative; }
+  tr { border-bottom: 1px solid var(--line); padding: .45rem 0 .45rem 3.1rem; position: relative; }
   td, td.lane { border: 0; padding: .05rem 0; }
   td:empty { display: none; }
-  td.number { position: absolute; left: .2rem; width: 2rem; text-align: right; }
+  td.number { position: absolute; left: .2rem; width: 2.5rem; text-align: right; }
   td.ms { text-align: left; }
   td[data-lane]::before {
     content: attr(data-lane); display: block; color: var(--faint); font: .72rem system-ui, sans-serif;
