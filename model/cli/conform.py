@@ -7,7 +7,7 @@ import json
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,6 +24,7 @@ from peeklock.harness.host import Host
 from peeklock.harness.program import BrokenProgram
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.stores import check_store
+from peeklock.harness.wire import handshake
 from peeklock.harness.wire_store import ProgramStore, StoreProgram
 from peeklock.harness.wire_worker import WorkerProgram
 from peeklock.harness.workers import check_worker
@@ -49,22 +50,23 @@ def add_parser(commands: Any) -> None:
         epilog="example: peeklock conform store -- node tests/adapters/node/store.mjs",
     )
     roles = parser.add_subparsers(dest="role", metavar="ROLE", required=True, parser_class=type(parser))
-    for role, example in (
-        ("store", "node tests/adapters/node/store.mjs"),
-        ("worker", "node tests/adapters/node/worker.mjs"),
-    ):
+    for role, runs in (("store", 500), ("worker", 100)):
         one = roles.add_parser(
             role,
             help=f"the program is a {role}",
             usage="%(prog)s [options] -- CMD ...",
             description=MANNER,
-            epilog=f"example: peeklock conform {role} --examples 50 -- {example}",
+            epilog=f"example: peeklock conform {role} --seed 1 -- node tests/adapters/node/{role}.mjs",
         )
         one.add_argument(
             "--seed", type=int, metavar="N", help="repeat the check that was made with this seed"
         )
         one.add_argument(
-            "--examples", type=int, default=100, metavar="N", help="how many runs to generate (default 100)"
+            "--examples",
+            type=int,
+            default=runs,
+            metavar="N",
+            help=f"how many runs to generate (default {runs})",
         )
         one.add_argument(
             "--timeout",
@@ -141,6 +143,8 @@ def _conform(options: argparse.Namespace, command: list[str]) -> int:
             report = check(options, command, progress)
         except Inconclusive as error:
             report = str(error)
+    if options.artifacts is not None and isinstance(report, _Found):
+        _write(options.artifacts, options.role, report)
     _print(options, report)
     if isinstance(report, Report):
         return 0
@@ -220,7 +224,9 @@ def _print(options: argparse.Namespace, outcome: Outcome) -> None:
         print(outcome)
         return
     print(outcome.message)
-    if options.role == "store":
+    if options.artifacts is not None:
+        print(f"\nwritten to {options.artifacts}: {', '.join(_files(options.role, outcome))}")
+    elif options.role == "store":
         print("\nthe same run in JSON lines (> to the program, < from it):\n")
         for line in outcome.wire[:MOST_WIRE_LINES]:
             print(f"  {line}")
@@ -228,6 +234,30 @@ def _print(options: argparse.Namespace, outcome: Outcome) -> None:
             print(
                 f"  … and {len(outcome.wire) - MOST_WIRE_LINES} lines more: --artifacts DIR writes them all"
             )
+
+
+def _files(role: str, found: _Found) -> dict[str, str]:
+    """What is written to the artifacts, by name."""
+    files = {"report.txt": found.message + "\n", "wire.txt": _lines(found.wire)}
+    if role == "store":
+        # The program reads this file as its input, and does the same again.
+        asked = [line[2:] for line in found.wire if line.startswith("> ")]
+        files["requests.jsonl"] = _lines((json.dumps(handshake("store")), *asked))
+    return files
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _write(directory: Path, role: str, found: _Found) -> None:
+    for name, text in _files(role, found).items():
+        new = directory / f".{name}.new"
+        try:
+            new.write_text(text, encoding="utf-8", errors="backslashreplace")
+            new.replace(directory / name)
+        except OSError as error:
+            raise UsageError(f"--artifacts {directory}: {name} cannot be written: {error.strerror}") from None
 
 
 def _data(options: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
