@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Completion, Host, HostDelivery, RunWorker
+from peeklock.harness.host import Completion, Counted, Ended, Host, HostDelivery, RunWorker
 
 LOCK_MS, RENEWED_EVERY_MS = 30_000, 25_000
 WAITS_MS = (100, 200, 400, 800)
@@ -22,12 +22,14 @@ def plain_worker(fault: str = "") -> RunWorker:
     """A function for ``check_worker``: the plain worker, with one mistake or none."""
 
     def run(host: Host) -> None:
-        _Worker(host, fault).run()
+        PlainWorker(host, fault).run()
 
     return run
 
 
-class _Worker:
+class PlainWorker:
+    """One worker, from its birth to its shutdown."""
+
     def __init__(self, host: Host, fault: str) -> None:
         self.host, self.fault = host, fault
         self.stop_ms: int | None = None
@@ -38,30 +40,39 @@ class _Worker:
     def run(self) -> None:
         while self.stop_ms is None or self.fault == "fetches after shutdown":
             try:
-                delivery = self.host.fetch(LOCK_MS)
+                delivery = self.host.fetch(20_000 if self.fault == "asks for a short lock" else LOCK_MS)
             except RetryableError:
                 delivery = None
             if delivery is None:
-                self.pause(self.host.now_ms + POLL_MS)
+                self.rest()
                 continue
             try:
                 self.work(delivery)
             except Stopped:
-                return
+                if self.fault != "ignores a shutdown":
+                    return
+                self.host.wait(self.host.now_ms + 60_000)
             if self.fault == "returns early":
                 return
+
+    def rest(self) -> None:
+        """There was nothing to do."""
+        pauses_ms = {"polls too rarely": 60_000, "never rests": 0}
+        self.pause(self.host.now_ms + pauses_ms.get(self.fault, POLL_MS))
 
     def work(self, delivery: HostDelivery) -> None:
         self.renew_ms, self.renewed = self.host.now_ms + RENEWED_EVERY_MS, 0
         token = delivery.token
         if delivery.attempt_count > MAX_ATTEMPTS and self.fault != "runs the handler of poison":
             self.tries(lambda: self.host.ack(token, Completion("poison", "delivered too often")))
-            self.host.count("poison")
-        elif not delivery.has_handler:
-            self.host.no_handler(token)
+            self.count("poison")
+        elif not delivery.has_handler and self.fault != "runs a missing handler":
+            self.is_missing(token)
             self.abandon(token, min(60_000, 1_000 * 2 ** (delivery.attempt_count - 1)))
         else:
+            self.dawdle("begins late")
             done = self.handle(token)
+            self.dawdle("acks late" if done is not None else "cancels late")
             if done is not None:
                 self.settle(token, done)
             elif self.fault == "retries the cancellation ack":
@@ -73,6 +84,18 @@ class _Worker:
                 self.abandon(token)
         self.earlier = token
 
+    def is_missing(self, token: str) -> None:
+        self.host.no_handler(token)
+
+    def dawdle(self, fault: str) -> None:
+        if self.fault == fault:
+            self.host.wait(self.host.now_ms + 500)
+
+    def count(self, metric: Counted) -> None:
+        self.dawdle("counts late")
+        if self.fault != "counts nothing":
+            self.host.count(metric)
+
     def handle(self, token: str) -> Completion | None:
         """Run the handler; what to ack, or None where the lock is in doubt."""
         self.host.start_handler(token)
@@ -81,11 +104,15 @@ class _Worker:
                 self.cancel(token)
                 return None
             kind, text = self.pause(self.renew_ms)
+            if self.stop_ms is not None and self.fault == "renews after shutdown":
+                self.tries(lambda: self.host.renew(token, LOCK_MS))
+            if self.stop_ms is not None and self.fault == "drops its work":
+                raise Stopped
             if kind is not None:
                 return Completion(kind, text)
 
     def cancel(self, token: str) -> None:
-        until_ms = self.host.now_ms + GRACE_MS
+        until_ms = self.host.now_ms + {"aborts early": 5_000, "aborts late": 20_000}.get(self.fault, GRACE_MS)
         if self.fault != "aborts without grace":
             self.host.cancel_handler(token)
             while self.host.now_ms < until_ms:
@@ -112,12 +139,12 @@ class _Worker:
             carried = self.carried(done, n)
             answer = self.tries(lambda c=carried: self.host.ack(self.acked(token), c))  # type: ignore[misc]
             if answer == "ok":
-                self.host.count("success" if done.kind == "result" else "application error")
+                self.count("success" if done.kind == "result" else "application error")
                 return
             if answer == "permanent" and n > 0 and self.fault != "retries a permanent error":
-                self.host.count("infrastructure error" if self.fault == "counts an error" else "uncertain")
+                self.count("infrastructure error" if self.fault == "counts an error" else "uncertain")
                 if self.fault == "counts both":
-                    self.host.count("infrastructure error")
+                    self.count("infrastructure error")
                 if self.fault == "abandons when uncertain":
                     self.abandon(token)
                 return
@@ -126,8 +153,9 @@ class _Worker:
             if self.fault == "abandons after a retryable error":
                 break
             if n < len(ends):
-                self.wait_and_renew(token, 0 if self.fault == "does not wait" else ends[n])
-        self.host.count("infrastructure error")
+                waits_ms = {"does not wait": 0, "waits too long": 5_000}
+                self.wait_and_renew(token, waits_ms.get(self.fault, ends[n]))
+        self.count("infrastructure error")
         if self.fault != "does not abandon":
             self.abandon(token)
 
@@ -150,7 +178,8 @@ class _Worker:
             self.pause(until_ms if self.renew_ms is None else min(until_ms, self.renew_ms))
 
     def abandon(self, token: str, delay_ms: int = ABANDON_DELAY_MS) -> None:
-        self.tries(lambda: self.host.abandon(token, delay_ms))
+        named_ms = 0 if self.fault == "names no delay" else delay_ms
+        self.tries(lambda: self.host.abandon(token, named_ms))
 
     def tries(self, call: Callable[[], None]) -> str:
         """Make one call; what came of it."""
@@ -164,7 +193,7 @@ class _Worker:
             return "permanent"
         return "ok"
 
-    def pause(self, until_ms: int | None) -> tuple[str | None, str]:
+    def pause(self, until_ms: int | None) -> tuple[Ended | None, str]:
         """Wait until then, or until something happens; how the handler ended, if it did."""
         if self.is_over():
             raise Stopped

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import peeklock.impl as impl
 from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Completion, Host, HostDelivery, RunWorker, Woken
+from peeklock.harness.host import Completion, Counted, Host, HostDelivery, Kind, RunWorker, Woken
+from peeklock.impl import metrics
 
-METRICS = {
-    impl.metrics.SUCCESS: "success",
-    impl.metrics.APPLICATION_ERROR: "application error",
-    impl.metrics.INFRASTRUCTURE_ERROR: "infrastructure error",
-    impl.metrics.POISON: "poison",
-    impl.metrics.UNCERTAIN: "uncertain",
+METRICS: dict[str, Counted] = {
+    metrics.SUCCESS: "success",
+    metrics.APPLICATION_ERROR: "application error",
+    metrics.INFRASTRUCTURE_ERROR: "infrastructure error",
+    metrics.POISON: "poison",
+    metrics.UNCERTAIN: "uncertain",
 }
-KINDS = {
+KINDS: dict[impl.CompletionKind, Kind] = {
     impl.CompletionKind.SUCCESS: "result",
     impl.CompletionKind.APPLICATION_ERROR: "application error",
     impl.CompletionKind.POISON: "poison",
@@ -23,11 +25,11 @@ KINDS = {
 POLL_MS = 1_000
 
 
-def run_reference(policy: impl.Policy) -> RunWorker:
-    """A function for ``check_worker``: the reference worker under this policy."""
+def run_reference(policy: impl.Policy, mistake: str = "") -> RunWorker:
+    """A function for ``check_worker``: the reference worker under this policy, with one mistake put in or none."""
 
     def run(host: Host) -> None:
-        _Adapted(host, policy).run()
+        _Adapted(host, policy, mistake).run()
 
     return run
 
@@ -35,17 +37,18 @@ def run_reference(policy: impl.Policy) -> RunWorker:
 class _Adapted:
     """Carries out a worker's effects on a host."""
 
-    def __init__(self, host: Host, policy: impl.Policy) -> None:
-        self.host = host
+    def __init__(self, host: Host, policy: impl.Policy, mistake: str) -> None:
+        self.host, self.mistake = host, mistake
         self.delivery: HostDelivery | None = None
         self.signalled = False
-        handlers = {"known": lambda item: ""}
+        self.in_doubt = False
+        handlers: dict[str, impl.Handler] = {"known": lambda item: ""}
         self.worker = impl.Worker(self, handlers, policy=policy, observer=self.told)
 
     def now_ms(self) -> int:
         return self.host.now_ms
 
-    def wait_ms(self, ms: int) -> None:
+    def wait_ms(self, n: int) -> None:
         raise NotImplementedError("the worker waits by its effects only")
 
     def run(self) -> None:
@@ -60,7 +63,8 @@ class _Adapted:
             try:
                 effect = steps.send(reply)
             except StopIteration as stop:
-                return stop.value
+                verdict: impl.Verdict = stop.value
+                return verdict
             reply = self.carry_out(effect)
 
     def carry_out(self, effect: impl.Effect) -> impl.Reply:
@@ -68,7 +72,9 @@ class _Adapted:
             case impl.Fetch(ms):
                 return self.asked(lambda: self.fetched(ms))
             case impl.Renew(token, ms):
-                return self.asked(lambda: self.host.renew(token, ms))
+                answer = self.asked(lambda: self.host.renew(token, ms))
+                self.in_doubt = isinstance(answer, impl.Refused) and answer.error.retryable
+                return answer
             case impl.Ack(token, None):
                 return self.asked(lambda: self.host.ack(token, None))
             case impl.Ack(token, impl.Completion(kind, _, payload)):
@@ -81,6 +87,10 @@ class _Adapted:
                 self.signalled = False
                 self.host.start_handler(delivery.token)
             case impl.StepHandler(token, until_ms, cancelled):
+                if self.mistake == "runs on after the lock's end" and self.in_doubt:
+                    cancelled = False
+                elif self.mistake == "stops before the lock's end":
+                    cancelled = True
                 if cancelled and not self.signalled:
                     self.signalled = True
                     self.host.cancel_handler(token)
@@ -91,7 +101,7 @@ class _Adapted:
                 self.host.abort_handler(token)
         return None
 
-    def asked(self, call: Callable[[], impl.Delivery | None]) -> impl.Answer:
+    def asked(self, call: Callable[[], Any]) -> impl.Answer:
         try:
             return impl.Ok(call())
         except RetryableError as error:

@@ -27,7 +27,8 @@ class Report:
         return (
             f"{self.subject} conforms: {self.runs} runs, {self.calls:,} calls, {self.seconds:.1f} s, "
             f"{len(self.coverage.reached)} of {len(self.coverage.reached) + len(self.coverage.never)} "
-            "(call, answer) pairs seen" + "".join(f"; {w}" for w in self.warnings)
+            f"{'steps' if self.kind == 'worker' else '(call, answer) pairs'} seen"
+            + "".join(f"; {w}" for w in self.warnings)
         )
 
     def __str__(self) -> str:

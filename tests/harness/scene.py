@@ -42,7 +42,7 @@ class Setup:
 
     def monitor(self) -> Monitor:
         """A monitor of all that the harness sees of such a worker."""
-        scope = Scope(clock=True, counts=self.counts, handlers=self.handlers, stops=self.handlers)
+        scope = Scope(clock=True, counts=self.counts, handlers=self.handlers, stops=True)
         return Monitor(self.variant, scope, protocol_with(self.capabilities))
 
 
@@ -209,7 +209,7 @@ class Scene:
         return taken
 
     def _rival_does(self, event: Event, taken: Fetched) -> None:
-        if self.setup.handlers:
+        if self.setup.handlers or event is Event.CRASH:
             self.see(Observation(event=event, worker=RIVAL, item=taken.item, token=taken.token))
 
     def _wear(self, item: str) -> None:

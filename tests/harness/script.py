@@ -80,7 +80,7 @@ class Script:
 def as_source(value: Any, indent: str = "") -> str:
     """A script, or another record, as a Python expression, with what has its default left out."""
     if isinstance(value, enum.Enum):
-        return f"{type(value).__name__}({value.value!r})"
+        return f"{type(value).__name__}({as_source(value.value)})"
     if isinstance(value, tuple):
         opens, closes = "(", ")"
         inner = [as_source(v, indent + "    ") for v in value]

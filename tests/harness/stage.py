@@ -48,7 +48,7 @@ class Stage(Watch):
         scene = self.scene
         scene.fetches_made += 1
         self._wants_lock("fetch", lock_timeout_ms)
-        self._must_not_drain("fetch")
+        self._must_have_stopped(leaving=True)
         free = self.belief.is_idle and not self.belief.is_draining
         if free and scene.is_done:
             scene.finished = True
@@ -88,7 +88,6 @@ class Stage(Watch):
         """See Host.renew."""
         self._enters("renew", extend_for_ms)
         self._wants_lock("renew", extend_for_ms)
-        self._must_not_drain("renew")
         fault = OK
         if self._hand is not None:
             fault = _nth(self._hand.plan.renewals, self._hand.renewals)
@@ -104,6 +103,7 @@ class Stage(Watch):
     def ack(self, token: str, completion: Completion | None) -> None:
         """See Host.ack."""
         self._enters("ack")
+        self._must_have_stopped()
         hand = self._hand
         if completion is None:
             fault = OK if hand is None else hand.plan.cancellation_ack
@@ -130,6 +130,7 @@ class Stage(Watch):
     def abandon(self, token: str, delay_ms: int, ignore_attempt: bool = False) -> None:
         """See Host.abandon."""
         self._enters("abandon", delay_ms)
+        self._must_have_stopped()
         due_ms = self._abandon_delay_ms()
         fault = OK if self._hand is None else self._hand.plan.abandon
         call = Call.ABANDON_IGNORING_ATTEMPT if ignore_attempt else Call.ABANDON
@@ -258,6 +259,18 @@ class Stage(Watch):
     def _handles(self, call: str) -> None:
         if not self.scene.setup.handlers:
             raise ValueError(f"{call}: the worker is declared not to report its handlers (handlers=False)")
+
+    def _must_have_stopped(self, leaving: bool = False) -> None:
+        """What a worker has done with a handler that it runs by itself, by what it does next."""
+        if self.scene.setup.handlers or self._hand is None:
+            return
+        over_ms = self.schedule.asked_ms + self.scene.setup.policy.lock_timeout_ms
+        is_over = self.now_ms >= over_ms - self.scene.setup.tolerances.early_ms
+        fails = self.belief.phase is Phase.HANDLING and self.schedule.renewal_failing
+        if leaving and fails and is_over:
+            self._sees_event(Event.LOCK_OVER, self._hand.token)
+        if self.belief.phase is Phase.STOPPING:
+            self._sees_event(Event.HANDLER_STOPPED, self._hand.token)
 
     def _running(self, call: str) -> InHand:
         self._handles(call)

@@ -15,7 +15,6 @@ from peeklock.harness.schedule import (
     COUNTS,
     DRAINS,
     LOCK_LENGTH,
-    RENEWS,
     WAITS,
     Due,
     Duty,
@@ -87,10 +86,8 @@ class Watch:
         """Let the monitor judge what the worker does; ``Crashed``, with a finding, when it is not allowed."""
         seen = evolve(seen, worker=self.name)
         scene, was = self.scene, self.belief.phase
-        hidden = seen.event is not None and not scene.setup.handlers
         try:
-            if not hidden:
-                scene.see(seen)
+            scene.see(seen)
         except Violation as violation:
             self._is_not_allowed(violation)
             return
@@ -199,11 +196,6 @@ class Watch:
         due_ms = self.scene.setup.policy.lock_timeout_ms
         if ms != due_ms:
             self._fails(call, f"asks for {ms} ms; the policy's lock_timeout_ms is {due_ms}", LOCK_LENGTH)
-
-    def _must_not_drain(self, call: str) -> None:
-        # Where the monitor does not see shutdowns, nobody else would say so.
-        if self.belief.is_draining and not self.scene.setup.handlers:
-            self._fails(call, "a shutdown has begun", DRAINS if call == "fetch" else RENEWS)
 
     def _not_early(self, call: str, token: str) -> None:
         belief, setup = self.belief, self.scene.setup

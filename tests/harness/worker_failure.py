@@ -13,6 +13,7 @@ from peeklock.harness.playing import Played
 from peeklock.harness.scene import Finding, Setup
 from peeklock.harness.script import Script, as_source
 from peeklock.harness.world import Violation
+from peeklock.spec.actions import Event
 from peeklock.spec.policy import POLICIES, Policy
 
 
@@ -59,7 +60,7 @@ class WorkerFailure(Failure):
 
 def _policy(policy: Policy) -> str:
     if POLICIES.get(policy.name) == policy:
-        return repr(policy.name)
+        return as_source(policy.name)
     base = POLICIES[policy.stands_for or "retry"]
     changed = [f.name for f in fields(Policy) if getattr(policy, f.name) != getattr(base, f.name)]
     inner = ", ".join(f"{name}={as_source(getattr(policy, name))}" for name in changed)
@@ -131,13 +132,17 @@ def told(failure: WorkerFailure) -> str:
         lines.append(f"  duty '{finding.duty.name}': {finding.duty.sentence}{source}")
     lines += ["", *_trace(failure.observations)]
     lines += ["", f"{finding}"]
-    lines += [f"  allowed: {text}" for text in finding.allowed]
+    lines += [f"  allowed: {text}" for text in finding.allowed if text not in _NOT_ITS_OWN]
     if failure.seen_at_repeat is not None:
         lines += ["", "the same script, played again, went otherwise: the worker is nondeterministic"]
         lines += _trace(failure.seen_at_repeat)
     lines += ["", "to play it again:", "", *(f"    {line}" for line in failure.program().splitlines())]
     lines += ["", f"found in run {failure.runs}, {failure.seconds:.1f} s" + _seed(failure.seed)]
     return "\n".join(lines)
+
+
+_NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
+"""What may happen to a worker at any time, and is none of its choices."""
 
 
 def _seed(seed: int | None) -> str:

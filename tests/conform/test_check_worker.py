@@ -1,0 +1,358 @@
+"""Checking workers: the reference conforms, and each mistake is found, named, told and played again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+from attrs import evolve, fields
+from plain_worker import LOCK_MS, plain_worker
+from quiet_worker import quiet_worker
+from reference_worker import run_reference
+
+import peeklock.impl as impl
+from peeklock.harness import schedule
+from peeklock.harness.corners import corners
+from peeklock.harness.host import Host
+from peeklock.harness.report import ContractViolation, Inconclusive
+from peeklock.harness.schedule import DUTIES, Tolerances
+from peeklock.harness.script import (
+    RESPONSE_LOST,
+    RETRYABLE,
+    DeliveryPlan,
+    ItemPlan,
+    Script,
+    as_source,
+)
+from peeklock.harness.shortening import shortened
+from peeklock.harness.worker_failure import WorkerFailure
+from peeklock.harness.workers import check_worker, replay_worker
+from peeklock.harness.wrapping import AdapterError
+from peeklock.spec.capabilities import Capabilities, Order, Renewal
+from peeklock.spec.policy import HARDENED, POLICIES, RETRY, AfterUncertain, Policy
+from peeklock.spec.protocol import NEVER_TAKEN
+
+IMPLEMENTED = {"before": impl.BEFORE, "retry": impl.RETRY, "hardened": impl.HARDENED}
+FEW = hypothesis.settings(max_examples=30, database=None)
+
+MISTAKES = {
+    "abandons after a retryable error": ("S10", None),
+    "abandons when uncertain": ("S7", None),
+    "aborts without grace": (None, schedule.SIGNALS),
+    "aborts early": (None, schedule.GRACE),
+    "aborts late": (None, schedule.GRACE),
+    "acks an earlier token": ("S9", None),
+    "acks late": (None, schedule.ACKS),
+    "asks for a short lock": (None, schedule.LOCK_LENGTH),
+    "begins late": (None, schedule.BEGINS),
+    "cancels late": (None, schedule.CANCELS),
+    "changes the completion": ("S9", None),
+    "changes the text": (None, schedule.SAME),
+    "counts an error": ("C7", None),
+    "counts both": ("S7", None),
+    "counts late": (None, schedule.COUNTS),
+    "does not abandon": ("C1", schedule.GIVES_BACK),
+    "does not wait": (None, schedule.WAITS),
+    "drops its work": (None, schedule.DROPS),
+    "fetches after shutdown": ("C1", schedule.DRAINS),
+    "gives up early": ("S10", None),
+    "ignores a failed renewal": (None, schedule.SIGNALS),
+    "ignores a shutdown": (None, schedule.DRAINS),
+    "names no delay": (None, schedule.DELAYS),
+    "never renews": (None, schedule.RENEWS),
+    "never rests": (None, schedule.RESTS),
+    "polls too rarely": (None, schedule.FETCHES),
+    "renews after shutdown": ("C5", schedule.DRAINS),
+    "renews once": (None, schedule.RENEWS),
+    "retries a permanent error": (None, schedule.COUNTS),
+    "retries the cancellation ack": ("S9", schedule.GIVES_BACK),
+    "returns early": (None, schedule.STAYS),
+    "runs a missing handler": (None, schedule.KNOWS),
+    "runs the handler of poison": ("C3", None),
+    "waits too long": (None, schedule.WAITS),
+}
+"""Of each mistake of the plain worker, the first promise that it breaks and the duty that it does not do."""
+
+
+def failure_of(run_worker: object, policy: str | Policy = "retry", **options: object) -> WorkerFailure:
+    with pytest.raises(ContractViolation) as caught:
+        check_worker(run_worker, policy, seed=1, settings=FEW, **options)  # type: ignore[arg-type]
+    failure = caught.value.failure
+    assert isinstance(failure, WorkerFailure)
+    return failure
+
+
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_the_reference_worker_conforms_to_each_policy_and_takes_each_step(name: str) -> None:
+    report = check_worker(run_reference(IMPLEMENTED[name]), name, seed=1)
+    assert report.runs > 150
+    assert report.coverage.complete
+    assert report.warnings == ()
+
+
+@pytest.mark.parametrize("name", IMPLEMENTED)
+def test_what_a_worker_cannot_be_seen_to_do_is_what_its_policy_never_does(name: str) -> None:
+    left_out = check_worker(run_reference(IMPLEMENTED[name]), name, seed=1, settings=FEW).coverage.left_out
+    for step in left_out:
+        stated = any(text in step for text in NEVER_TAKEN[name])
+        assert stated or (name == "before" and "ends renewing" in step), step
+
+
+def test_a_worker_in_plain_loops_conforms() -> None:
+    report = check_worker(plain_worker(), seed=1)
+    assert report.coverage.complete
+    assert "conforms" in report.line()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_caught_and_named(mistake: str) -> None:
+    promise, duty = MISTAKES[mistake]
+    failure = failure_of(plain_worker(mistake))
+    assert failure.promises[:1] == (() if promise is None else (promise,)), failure.finding
+    assert failure.finding.duty == duty, failure.finding
+    assert failure.deterministic
+
+
+def test_every_duty_is_one_that_some_mistake_does_not_do() -> None:
+    caught = {duty for _, duty in MISTAKES.values()}
+    elsewhere = {schedule.RENEWS_AGAIN, schedule.LOCK_OVER, schedule.COMPLETES}
+    assert caught | elsewhere | {None} == {*DUTIES, None}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "duty"),
+    [
+        ("does not renew again", schedule.RENEWS_AGAIN),
+        ("stops before the lock's end", schedule.LOCK_OVER),
+        ("runs on after the lock's end", schedule.LOCK_OVER),
+    ],
+)
+def test_a_mistake_of_a_worker_that_renews_again_is_caught(mistake: str, duty: schedule.Duty) -> None:
+    policy = impl.HARDENED
+    if mistake == "does not renew again":
+        policy = evolve(policy, renewal_retry_ms=40_000)
+    assert failure_of(run_reference(policy, mistake), "hardened").finding.duty == duty
+
+
+def test_the_behaviour_that_was_replaced_is_caught_under_the_policy_that_replaced_it() -> None:
+    failure = failure_of(run_reference(impl.BEFORE))
+    assert failure.promises[0] == "S10"
+    assert failure.script == Script(deliveries=(DeliveryPlan(acks=(RETRYABLE,)),))
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"), [("retry", "hardened"), ("hardened", "retry"), ("retry", "before")]
+)
+def test_a_worker_of_one_policy_is_caught_under_another(name: str, policy: str) -> None:
+    assert failure_of(run_reference(IMPLEMENTED[name]), policy).finding.what
+
+
+def test_a_policy_of_ones_own_is_held_to(tmp_path: Path) -> None:
+    file = tmp_path / "patient.toml"
+    file.write_text('base = "retry"\nmax_attempts = 2\nack_attempts = 2\nack_waits_ms = [50]\n')
+    mine = evolve(impl.RETRY, max_attempts=2, ack_waits_ms=(50,))
+    assert check_worker(run_reference(mine), file, seed=1, settings=FEW).runs > 100
+    assert failure_of(
+        run_reference(evolve(mine, ack_waits_ms=(60,))), str(file), tolerances=Tolerances(late_ms=5)
+    )
+
+
+def test_what_a_failure_says_can_be_played_again() -> None:
+    failure = failure_of(run_reference(impl.BEFORE))
+    program = failure.program()
+    assert len(program.splitlines()) < 10
+    with pytest.raises(ContractViolation, match="S10"):
+        exec(program.replace("run_worker = ...", "pass"), {"run_worker": run_reference(impl.BEFORE)})
+    exec(program.replace("run_worker = ...", "pass"), {"run_worker": run_reference(impl.RETRY)})
+
+
+def test_a_program_names_the_policy_and_what_was_declared() -> None:
+    policy = evolve(RETRY, name="mine", max_attempts=2, after_uncertain=AfterUncertain.ABANDON)
+    stores = Capabilities(order=Order.NONE, renewal=Renewal.EXTENDS)
+    late = Tolerances(late_ms=7)
+    failure = failure_of(
+        run_reference(impl.RETRY), policy, capabilities=stores, counts=False, tolerances=late
+    )
+    program = failure.program()
+    for text in (
+        "max_attempts=2",
+        'AfterUncertain("abandon")',
+        'Renewal("extends")',
+        "counts=False",
+        "late_ms=7",
+    ):
+        assert text in program
+    with pytest.raises(ContractViolation):
+        exec(program.replace("run_worker = ...", "pass"), {"run_worker": run_reference(impl.RETRY)})
+
+
+def test_a_program_imports_the_worker_that_can_be_imported() -> None:
+    program = failure_of(returns_at_once_after_a_fetch).program()
+    assert f"from {__name__} import returns_at_once_after_a_fetch" in program
+
+
+def returns_at_once_after_a_fetch(host: Host) -> None:
+    host.fetch(LOCK_MS)
+
+
+def test_the_message_tells_the_run_the_reason_and_what_was_allowed() -> None:
+    with pytest.raises(ContractViolation) as caught:
+        check_worker(plain_worker("never renews"), seed=1, name="my worker")
+    text = str(caught.value)
+    assert text.startswith("my worker does not keep the protocol under the policy retry\n")
+    assert "duty 'renews in time'" in text
+    assert "worker 1 waits on at 25100 ms: i1 (t1): not done in time" in text
+    assert "Script(deliveries=(DeliveryPlan(takes_ms=" in text
+
+
+def test_a_worker_that_goes_otherwise_each_time_is_called_nondeterministic() -> None:
+    lives = 0
+
+    def moody(host: Host) -> None:
+        nonlocal lives
+        lives += 1
+        plain_worker("does not wait" if lives % 2 else "")(host)
+
+    with pytest.raises(ContractViolation, match="the worker is nondeterministic") as caught:
+        check_worker(moody, seed=1)
+    assert not caught.value.failure.deterministic
+
+
+def test_nothing_can_be_said_of_a_worker_that_never_fetches() -> None:
+    with pytest.raises(Inconclusive, match="never fetched"):
+        check_worker(lambda host: None, seed=1)
+
+
+def test_an_exception_of_the_workers_own_is_a_finding() -> None:
+    def breaks(host: Host) -> None:
+        host.fetch(LOCK_MS)
+        raise KeyError("queue")
+
+    failure = failure_of(breaks)
+    assert failure.finding.duty == schedule.STAYS
+    assert "KeyError: 'queue'" in str(failure.finding)
+
+
+def test_a_worker_that_blocks_by_itself_is_told_to_wait_on_the_host() -> None:
+    def blocks(host: Host) -> None:
+        while True:
+            pass
+
+    with pytest.raises(AdapterError, match=r"took more than 0.2 s; a worker lets time pass by host.wait"):
+        check_worker(blocks, seed=1, run_limit_s=0.2, name="blocks")
+
+
+@pytest.mark.parametrize("call", ["wait", "fetch"])
+def test_a_call_that_cannot_be_meant_is_named(call: str) -> None:
+    def asks(host: Host) -> None:
+        host.fetch(LOCK_MS)
+        getattr(host, call)("soon")
+
+    assert f"{call}: 'soon'; allowed: a whole number" in str(failure_of(asks).finding)
+
+
+def test_a_worker_that_counts_nothing_conforms_when_that_is_declared() -> None:
+    report = check_worker(plain_worker("counts nothing"), seed=1, counts=False, settings=FEW)
+    assert report.coverage.left_out["counts"] == "the worker is declared not to report them"
+    assert failure_of(plain_worker("counts nothing")).finding.duty == schedule.COUNTS
+
+
+def test_a_worker_that_runs_its_own_handlers_is_judged_by_its_calls() -> None:
+    report = check_worker(quiet_worker(), seed=1, handlers=False)
+    assert any("handlers" in what for what in report.coverage.left_out)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "named"),
+    [
+        ("never renews", "renews in time"),
+        ("does not wait", "waits between attempts"),
+        ("renews after shutdown", "is done in the grace"),
+        ("abandons at once", "S10"),
+    ],
+)
+def test_a_mistake_of_a_worker_that_runs_its_own_handlers_is_caught(mistake: str, named: str) -> None:
+    failure = failure_of(quiet_worker(mistake), handlers=False)
+    assert named in (failure.finding.kind, failure.finding.duty and failure.finding.duty.name)
+
+
+def test_a_worker_stands_stores_that_differ_from_the_contract() -> None:
+    silent = Capabilities(order=Order.NONE, renewal=Renewal.EXTENDS)
+    assert check_worker(plain_worker(), capabilities=silent, seed=1, settings=FEW).runs > 100
+
+
+def test_a_store_without_renewals_is_no_store_for_a_worker() -> None:
+    with pytest.raises(AdapterError, match="renew=False"):
+        check_worker(plain_worker(), capabilities=Capabilities(renew=False))
+
+
+def test_an_item_that_is_never_completed_is_told() -> None:
+    patience = Tolerances(patience_ms=10_000)
+    script = Script((ItemPlan(),), (DeliveryPlan(takes_ms=60_000),))
+    with pytest.raises(ContractViolation, match="completes at last"):
+        replay_worker(plain_worker(), script, tolerances=patience)
+
+
+def test_an_item_that_is_delivered_without_end_is_told() -> None:
+    endless = evolve(HARDENED, name="endless", abandon_ignores_attempt=True)
+    run_worker = run_reference(evolve(impl.HARDENED, abandon_ignores_attempt=True))
+    plans = (DeliveryPlan(acks=(RETRYABLE,) * 5),) * 4
+    assert replay_worker(run_worker, Script(deliveries=plans), endless).finding is None
+
+
+def test_a_run_is_the_same_each_time() -> None:
+    one, other = (replay_worker(plain_worker(), script) for script in (corners(RETRY)[30],) * 2)
+    assert one.seen == other.seen
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_corner_says_itself_as_source(name: str) -> None:
+    names = {c.__name__: c for c in (Script, DeliveryPlan, ItemPlan, type(RETRYABLE))}
+    for script in corners(POLICIES[name]):
+        assert eval(as_source(script), dict(names)) == script
+
+
+def test_a_script_is_shortened_to_what_its_failure_needs() -> None:
+    long = Script(
+        (ItemPlan(700), ItemPlan(worn=True)),
+        (DeliveryPlan(takes_ms=7, acks=(RETRYABLE, RESPONSE_LOST, RETRYABLE)), DeliveryPlan(crash_at=3)),
+        (RETRYABLE,),
+    )
+    short = shortened(long, lambda s: any(len(d.acks) > 1 for d in s.deliveries))
+    assert short == Script(deliveries=(DeliveryPlan(acks=(RETRYABLE, RETRYABLE)),))
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "your-worker.md").read_text(encoding="utf-8")
+
+
+def test_the_page_for_workers_names_every_duty() -> None:
+    for duty in DUTIES:
+        assert f"| {duty.name} | {duty.sentence} | {duty.source or '-'} |" in PAGE
+
+
+def test_the_page_for_workers_names_every_tolerance() -> None:
+    for option in fields(Tolerances):
+        assert f"| `{option.name}` | {option.default} |" in PAGE
+
+
+def test_the_worker_of_the_page_conforms() -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert code is not None
+    names: dict[str, Callable[[Host], None]] = {}
+    exec(code[1], names)
+    assert check_worker(names["run_worker"], seed=1).coverage.complete
+
+
+def test_the_failure_of_the_page_is_what_is_printed() -> None:
+    with pytest.raises(ContractViolation) as caught:
+        check_worker(
+            plain_worker("abandons after a retryable error"), seed=1, name="worker that abandons too soon"
+        )
+    printed = [line.rstrip() for line in str(caught.value).splitlines()]
+    shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert shown is not None
+    # The last line has the seconds that it took.
+    assert shown[1].splitlines()[:-1] == printed[:-1]
