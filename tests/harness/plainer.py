@@ -15,6 +15,8 @@ from peeklock.harness.steps import Fault, Program, Step
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import Capabilities
 
+PLAIN_LOCK_MS = 1_000
+
 
 def plainer(
     program: Program, capabilities: Capabilities, still_fails: Callable[[Program], bool], budget_s: float
@@ -50,8 +52,22 @@ def _plainer(program: Program, capabilities: Capabilities) -> Iterator[Program]:
                 yield _with(program, k, evolve(step, items=(item,)))
         if step.call is Call.ABANDON_IGNORING_ATTEMPT and Call.ABANDON in capabilities.calls:
             yield _with(program, k, evolve(step, call=Call.ABANDON))
+        if step.call in (Call.FETCH, Call.RENEW) and step.ms != PLAIN_LOCK_MS:
+            yield _with(program, k, evolve(step, ms=PLAIN_LOCK_MS))
+        if step.call is None and step.ms % 10 == 1:
+            yield _with(program, k, evolve(step, ms=step.ms - 1))
         if step.call in (Call.ENQUEUE, Call.ABANDON, Call.ABANDON_IGNORING_ATTEMPT) and step.ms:
             yield _with(program, k, evolve(step, ms=0))
+    renamed = _renamed(program)
+    if renamed != program:
+        yield renamed
+
+
+def _renamed(program: Program) -> Program:
+    """The program with its items counted from 1, in the order in which they come in."""
+    enqueued = [item for step in program if step.call is Call.ENQUEUE for item in step.items]
+    names = {item: f"i{number}" for number, item in enumerate(enqueued, 1)}
+    return tuple(evolve(step, items=tuple(names.get(i, i) for i in step.items)) for step in program)
 
 
 def _with(program: Program, k: int, step: Step) -> Program:

@@ -59,7 +59,10 @@ class StoreJudge:
         elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
             self._had_no_row(seen)
         else:
-            self._monitor.observe(seen)
+            try:
+                self._monitor.observe(seen)
+            except Violation as violation:
+                raise self._put_plainly(violation) from None
         looked = self._looks.get(self._count)
         if looked is not None:
             self.look([item for item, _ in looked])
@@ -70,10 +73,9 @@ class StoreJudge:
         for item in dict.fromkeys((*self._monitor.items, *items)):
             number, possible = items.count(item), self._monitor.completions_of(item)
             if number not in possible:
-                told = " or ".join(map(str, sorted(possible)))
-                reason = f"{item} has {_counted(number)} now, where {told} would be right"
-                twice = "S2" if number > 1 else "S3"
-                raise self._violation((f"completions of {item}: {told}",), reason, (twice,))
+                right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
+                reason = f"there is now {_counted(number)} of {shown(item)}"
+                raise self._violation(right, reason, ("S2" if number > 1 else "S3",))
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
 
@@ -114,8 +116,8 @@ class StoreJudge:
 
     def never_sent(self, item: str, completion: str) -> Violation:
         """What to raise where a completion is there that no ack carried, but for one that was refused."""
-        reason = f"{item} has the completion {shown(completion)!r}, which no accepted ack has carried"
-        return self._violation((f"completions of {item}: those of accepted acks",), reason, ("S3",))
+        reason = f"there is now the completion {shown(completion)!r} of {shown(item)}, which no accepted ack carried"
+        return self._violation((f"the completion of {shown(item)} that the ack carried",), reason, ("S3",))
 
     def _stranger(self, seen: Observation) -> None:
         assert seen.call is not None
@@ -133,7 +135,31 @@ class StoreJudge:
         self._narrow(seen.item, row, gone)
         if not self._monitor.worlds:
             self._monitor.worlds = before
-            raise self._violation((f"cancel {seen.item} -> ok",), f"{seen.item} has a row", ("C4",))
+            raise self._violation(
+                (f"cancel {seen.item} -> ok",), f"the row of {shown(seen.item)} was there", ("C4",)
+            )
+
+    def _put_plainly(self, violation: Violation) -> Violation:
+        """The violation with what a caller needs to know: no fault was made, so no error may be retried."""
+        seen = violation.seen
+        allowed = violation.allowed
+        if seen.answer is not Answer.RETRYABLE and self.capabilities.error_classes:
+            allowed = tuple(a for a in allowed if not a.endswith(f"-> {Answer.RETRYABLE.value}"))
+        reason = violation.reason
+        if seen.call is Call.FETCH:
+            reason = {
+                Answer.NOTHING: "there was an item to hand out",
+                Answer.OK: "this could not be handed out now",
+            }.get(seen.answer or Answer.RETRYABLE, reason)
+            reason = {"S4": "this token was given out before", "C2": "the attempt count is wrong"}.get(
+                "".join(violation.promises[:1]), reason
+            )
+        elif seen.call not in (Call.ENQUEUE, Call.CANCEL):
+            reason = {
+                Answer.OK: "the store should have refused this",
+                Answer.PERMANENT: "the store should have done this",
+            }.get(seen.answer or Answer.RETRYABLE, reason)
+        return Violation(seen, violation.before, allowed, reason, violation.promises, violation.told)
 
     def _narrow(self, item: str, variable: object, values: frozenset[int]) -> None:
         number, place = self._monitor.items[item], PLACE[variable]  # type: ignore[index]
@@ -145,7 +171,7 @@ class StoreJudge:
 
 
 def _counted(number: int) -> str:
-    return {0: "no completion", 1: "a completion"}.get(number, f"{number} completions")
+    return {0: "no completion", 1: "one completion"}.get(number, f"{number} completions")
 
 
 def carries_completion(call: Call | None) -> bool:

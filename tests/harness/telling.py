@@ -1,15 +1,66 @@
-"""A failure as it is printed."""
+"""A failure of a store as it is printed, and as files to keep: a page, a program and a trace."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from peeklock.harness.failure import Failure
+from peeklock.harness.lanes import as_text
+from peeklock.harness.page import as_html
+from peeklock.harness.retelling import tell
+from peeklock.harness.store_judge import StoreJudge
+from peeklock.harness.tale import Tale
+
+WIDTH = 100
 
 
-def told(failure: Failure) -> str:
+def tale_of(failure: Failure) -> Tale:
+    """The failure, told step by step."""
+    notes = [
+        f"Found in run {failure.runs}, after {failure.seconds:.1f} s; seed={failure.seed} finds it again."
+    ]
+    if failure.seed is None:
+        notes = [f"Found in run {failure.runs}, after {failure.seconds:.1f} s."]
+    if not failure.deterministic:
+        notes.append("The store is nondeterministic: the same calls, made again, were answered otherwise.")
+    return tell(
+        failure.observations,
+        lambda: StoreJudge(failure.capabilities, failure.looks, failure.violation),
+        title=f"{failure.subject} does not keep its contract"
+        + ("" if failure.deterministic else ", and is nondeterministic"),
+        promises=failure.promises,
+        reason=failure.violation.reason,
+        allowed=failure.violation.allowed,
+        notes=notes,
+    )
+
+
+def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     """The report of a failure, for a reader who does not know the specification."""
-    violation = failure.violation
-    lines = [f"{failure.subject} does not keep its contract", *failure.sentences, ""]
-    lines += [f"{n:>3}  {seen}" for n, seen in enumerate(failure.observations, 1)]
-    lines += ["", f"the last answer cannot be explained: {violation.reason}"]
-    lines += [f"allowed: {a}" for a in violation.allowed]
-    return "\n".join(lines)
+    parts = [as_text(tale_of(failure), WIDTH)]
+    if failure.seen_at_repeat is not None:
+        parts.append("What was seen when it was repeated:")
+        parts.append("\n".join(f"  {n:>3}  {one}" for n, one in enumerate(failure.seen_at_repeat, 1)))
+    parts.append("To see it again:\n\n" + "".join(f"    {line}\n" for line in failure.program().splitlines()))
+    parts.append("\n".join(f"written to {path}" for path in files))
+    return "\n\n".join(part.rstrip() for part in parts if part)
+
+
+def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
+    """Write the files of a failure into a folder of its own in this directory, and return what was written."""
+    folder = directory / re.sub(r"[^A-Za-z0-9_.-]+", "_", failure.subject)[-100:].lstrip(".")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (directory / ".gitignore").exists():
+        (directory / ".gitignore").write_text("*\n", encoding="utf-8")
+    program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
+    texts = {
+        "failure.html": as_html(tale_of(failure), {"reproduce.py": program, "trace.jsonl": trace}),
+        "reproduce.py": program,
+        "trace.jsonl": trace,
+    }
+    for name, text in texts.items():
+        unfinished = folder / f"{name}.part"
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
+        unfinished.replace(folder / name)
+    return tuple(folder / name for name in texts)
