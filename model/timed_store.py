@@ -1,0 +1,255 @@
+"""The store of the specification with a clock: what each call is answered at each moment, and what is then there.
+
+The clients may present any token that they were given, and one that nobody was. Timers run out exactly when due.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from functools import cache
+from typing import TypeAlias
+
+from attrs import define, evolve, field, frozen
+
+from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Event, Timer
+from peeklock.spec.capabilities import Capabilities, Order, store_alone
+from peeklock.spec.evaluate import (
+    INITIAL_ITEM,
+    INITIAL_WORKER,
+    ITEM_VARIABLES,
+    PLACE,
+    Record,
+    Stepper,
+    encoded,
+)
+from peeklock.spec.policy import RETRY
+from peeklock.spec.protocol import Variant, specialized
+from peeklock.spec.state import HISTORY, Phase, Result, Row, issued, phase, result, row, token, working_on
+
+TokenName: TypeAlias = tuple[int, int]
+"""A token as the specification names it: the item, and the how-manieth of its tokens it is."""
+STRANGER = 1_000
+"""The number of a token that was never issued: no bounded world comes so far."""
+
+_ROW, _ISSUED = PLACE[row], PLACE[issued]
+ROWS = tuple(Row)
+_TIMER_OF = {Row.DELAYED: Event.VISIBLE, Row.LOCKED: Event.EXPIRES}
+_QUEUED = (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)
+_KEPT = tuple(v not in HISTORY for v in ITEM_VARIABLES)
+
+
+class Fault(enum.Enum):
+    """What is made to go wrong with a call."""
+
+    NONE = "none"
+    BEFORE_EFFECT = "before effect"
+    AFTER_EFFECT = "after effect"
+
+
+@frozen
+class Step:
+    """One call, or a wait."""
+
+    call: Call | None = None
+    """None lets time pass."""
+    ms: int = 0
+    """The lock timeout, the extension, the delay or the wait, in milliseconds."""
+    items: tuple[int, ...] = ()
+    """What is enqueued, or cancelled, by number."""
+    token: TokenName | None = None
+    fault: Fault = Fault.NONE
+
+
+@frozen(cache_hash=True)
+class Moment:
+    """What is in the store at one moment, and which tokens are out."""
+
+    items: tuple[Record, ...]
+    left_ms: tuple[int | None, ...]
+    """How long until each row's timer runs out: 0 where it does now, -1 where it has before; None without a row."""
+    tokens: tuple[TokenName, ...] = ()
+    """The tokens that clients were given."""
+
+    def row(self, i: int) -> Row:
+        """Where an item stands."""
+        return ROWS[self.items[i][_ROW]]
+
+    def is_queued(self, i: int) -> bool:
+        """Has the item a row?"""
+        return self.row(i) in _QUEUED
+
+    def is_fetchable(self, i: int) -> bool:
+        """Could the item be fetched now?"""
+        return self.row(i) in (Row.READY, Row.EXPIRED)
+
+    @property
+    def deliveries(self) -> int:
+        """How many tokens were issued."""
+        return sum(record[_ISSUED] for record in self.items)
+
+    @property
+    def enqueued(self) -> int:
+        """How many items were enqueued; they are the first ones."""
+        return sum(self.row(i) is not Row.ABSENT for i in range(len(self.items)))
+
+
+@frozen
+class Outcome:
+    """How a call comes out."""
+
+    answers: tuple[Answer, ...]
+    """More than one where the store may choose between them."""
+    effect: bool
+    after: Moment
+    item: int | None = None
+    """The item that a fetch takes."""
+    removed: tuple[int, ...] = ()
+    """The items that a cancel removes."""
+
+
+def nothing(items: int) -> Moment:
+    """Nothing is enqueued yet."""
+    return Moment((INITIAL_ITEM,) * items, (None,) * items)
+
+
+_QUIET = frozenset({"cancel", "expiry"})
+_LOUD = _QUIET | {"ack-retryable", "renewal-retryable", "abandon-fails", "fetch-lost", "response-lost"}
+_WRONG = ("refused_wrongly", "refused_wrongly_by_any_error")
+_WAITS_FOR_NOTHING = INITIAL_WORKER
+
+
+def _client(held: TokenName) -> Record:
+    """Somebody who holds this token."""
+    values = {phase: encoded(Phase.ACKING), working_on: held[0] + 1, token: held[1]}
+    values |= {result: encoded(Result.SUCCESS)}
+    by_place = {PLACE[v]: n for v, n in values.items()}
+    return tuple(by_place.get(k, n) for k, n in enumerate(INITIAL_WORKER))
+
+
+@define
+class TimedStore:
+    """A store with these capabilities. It fails only where it is made to."""
+
+    capabilities: Capabilities
+    _steppers: dict[tuple[Call | Event, Fault], list[Stepper]] = field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        own = {a.name for a in self._actions(_QUIET)}
+        for action in self._actions(_LOUD):
+            if action.pieces[0] in _WRONG:
+                continue  # nobody can make a store refuse what it could have done
+            kind = Fault.NONE
+            if action.name not in own:
+                kind = Fault.AFTER_EFFECT if action.label.takes_effect else Fault.BEFORE_EFFECT
+            key = action.label.call or action.label.event
+            assert key is not None
+            self._steppers.setdefault((key, kind), []).append(Stepper(action))
+
+    def _actions(self, faults: frozenset[str]) -> tuple[Action, ...]:
+        fifo = self.capabilities.order is Order.FIFO
+        return specialized(store_alone(self.capabilities), Variant(RETRY, faults, fifo).settings)
+
+    def outcomes(self, moment: Moment, step: Step) -> tuple[Outcome, ...]:
+        """In which ways a call may come out; those that differ only in what is answered are one.
+
+        None where the fault cannot happen: the response of a call is lost only where the call takes effect.
+        """
+        if step.call is None:
+            return (Outcome((), False, self._later(moment, step.ms)),)
+        if step.call is Call.CANCEL:
+            return (self._cancelled(moment, step),)
+        found: dict[tuple[bool, Moment, int | None], list[Answer]] = {}
+        for stepper, i in self._enabled(moment, step):
+            label = stepper.action.label
+            assert label.answer is not None
+            after = self._taken(moment, stepper, i, step)
+            taken = i if step.call is Call.FETCH and label.takes_effect else None
+            if taken is not None and step.fault is Fault.NONE:
+                given = (i, after.items[i][_ISSUED])
+                after = evolve(after, tokens=tuple(sorted((*after.tokens, given))))
+            found.setdefault((label.takes_effect, after, taken), []).append(label.answer)
+        return tuple(
+            Outcome(tuple(sorted(answers, key=list(Answer).index)), effect, after, item)
+            for (effect, after, item), answers in found.items()
+        )
+
+    def certain(self, moment: Moment, step: Step) -> Outcome | None:
+        """The one way in which a call comes out; None where there are several, or none."""
+        found = self.outcomes(moment, step)
+        return found[0] if len(found) == 1 else None
+
+    def _enabled(self, moment: Moment, step: Step) -> Iterator[tuple[Stepper, int]]:
+        assert step.call is not None
+        steppers = self._steppers.get((step.call, step.fault), [])
+        worker = _WAITS_FOR_NOTHING if step.token is None else _client(step.token)
+        if step.call is Call.ENQUEUE:
+            items: tuple[int, ...] = step.items
+        elif step.token is not None:
+            items = (step.token[0],)
+        else:
+            items = tuple(range(len(moment.items)))
+        for stepper in steppers:
+            for i in items if stepper.action.item is not None else (0,):
+                if stepper.allows((worker,), moment.items, 0, i):
+                    yield stepper, i
+
+    def _taken(self, moment: Moment, stepper: Stepper, i: int, step: Step) -> Moment:
+        """What is there after the step."""
+        action = stepper.action
+        if not action.label.takes_effect:
+            return moment
+        worker = _WAITS_FOR_NOTHING if step.token is None else _client(step.token)
+        items = _plain(stepper.takes((worker,), moment.items, 0, i)[1])
+        after = Moment(items, moment.left_ms, moment.tokens)
+        left_ms = moment.left_ms[i]
+        if action.timer is not None:
+            left_ms = step.ms + (max(left_ms or 0, 0) if action.prolongs else 0)
+        elif not after.is_queued(i):
+            left_ms = None
+        after = evolve(after, left_ms=(*moment.left_ms[:i], left_ms, *moment.left_ms[i + 1 :]))
+        return self._run_out(after)
+
+    def _cancelled(self, moment: Moment, step: Step) -> Outcome:
+        removed, now = [], moment
+        for i in step.items:
+            for stepper in self._steppers.get((Call.CANCEL, step.fault), []):
+                if stepper.allows((_WAITS_FOR_NOTHING,), now.items, 0, i):
+                    now = self._taken(now, stepper, i, step)
+                    removed.append(i)
+        return Outcome((Answer.OK,), bool(removed), now, removed=tuple(removed))
+
+    def _later(self, moment: Moment, ms: int) -> Moment:
+        """So much time has passed."""
+        left = tuple(None if n is None else max(n - ms, -1) for n in moment.left_ms)
+        return self._run_out(evolve(moment, left_ms=left))
+
+    def _run_out(self, moment: Moment) -> Moment:
+        """The timers that are over have run out."""
+        items = moment.items
+        for i, left_ms in enumerate(moment.left_ms):
+            event = _TIMER_OF.get(ROWS[items[i][_ROW]])
+            if left_ms is not None and left_ms <= 0 and event is not None:
+                for stepper in self._steppers[event, Fault.NONE]:
+                    if stepper.allows((), items, 0, i):
+                        items = _plain(stepper.takes((), items, 0, i)[1])
+        return moment if items is moment.items else evolve(moment, items=items)
+
+
+def _plain(items: tuple[Record, ...]) -> tuple[Record, ...]:
+    """The items without their history, of which no call's answer depends."""
+    return tuple(
+        tuple(n if kept else first for n, first, kept in zip(i, INITIAL_ITEM, _KEPT, strict=True))
+        for i in items
+    )
+
+
+@cache
+def timed_store(capabilities: Capabilities) -> TimedStore:
+    """The store with these capabilities, made once."""
+    return TimedStore(capabilities)
+
+
+PRESENTING = (Call.RENEW, *ACKS, *ABANDONS)
+"""The calls that present a token."""
+STARTS = {Call.ENQUEUE: Timer.VISIBILITY, Call.FETCH: Timer.LOCK, Call.RENEW: Timer.LOCK}
