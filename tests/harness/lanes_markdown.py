@@ -22,6 +22,8 @@ def as_markdown(tale: Tale) -> str:
         lines += ["", _plain(tale.allowed_heading), "", *(f"- {_plain(text)}" for text in tale.allowed)]
     for number, state in enumerate(tale.before):
         lines += ["", "What was true then:" if number == 0 else "or:", "", *(f"- {_plain(s)}" for s in state)]
+    if tale.more_before:
+        lines += ["", f"or one of {tale.more_before} more"]
     if tale.notes:
         lines += ["", *(f"{_plain(note)}  " for note in tale.notes)]
     if tale.names:
@@ -50,7 +52,7 @@ def _table(tale: Tale) -> list[str]:
 
 def _table_row(step: TaleStep, has_times: bool) -> str:
     number = "" if step.number is None else str(step.number)
-    truth = [_plain(text) for text in step.truth] + ([f"**✗ {_plain(step.mark)}**"] if step.mark else [])
+    truth = [_plain(text) for text in step.truth_told] + ([f"**✗ {_plain(step.mark)}**"] if step.mark else [])
     told = [_plain(step.answered)] if step.answered else []
     cells = [
         f"**✗ {number}**" if step.mark else number,

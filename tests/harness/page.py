@@ -62,6 +62,7 @@ def _finding(tale: Tale) -> str:
         allowed = f'<div class="allowed"><h2>{escape(tale.allowed_heading)}</h2><ul>{_listed(tale.allowed)}</ul></div>'
     states = "<p>or</p>".join(f"<ul>{_listed(state)}</ul>" for state in tale.before)
     if states:
+        states += f"<p>or one of {tale.more_before} more</p>" if tale.more_before else ""
         states = f'<div class="states"><h2>What was true then:</h2>{states}</div>'
     what = "".join(f"<p>{escape(text)}</p>" for text in tale.found)
     return f'<section class="finding"><div class="what">{what}</div>{allowed}{states}</section>'
@@ -92,11 +93,13 @@ def _row(step: TaleStep, tale: Tale) -> str:
         store = f"<p>{escape(step.does)}</p>"
     else:
         store = f"<p>{escape(step.who)}: {escape(step.does)}</p>"
-    if step.answered:
+    if step.answer:
         note = f' <span class="note">({escape(step.note)})</span>' if step.note else ""
         store += f'<p class="answer">{escape(step.answer)}{note}</p>'
+    elif step.note:
+        store += f'<p class="note">{escape(step.note)}</p>'
     store += "".join(f'<p><span class="fault">{escape(name)}</span></p>' for name in step.faults)
-    truth = "".join(f"<p>{escape(text)}</p>" for text in step.truth)
+    truth = "".join(f"<p>{escape(text)}</p>" for text in step.truth_told)
     truth += f'<p class="mark">✗ {escape(step.mark)}</p>' if step.mark else ""
     kind = "wrong" if step.mark else "between" if step.number is None else "step"
     number = "" if step.number is None else f"{'✗ ' if step.mark else ''}{step.number}"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from peeklock.harness.naming import Names
+from peeklock.harness.naming import Names, without_doubtful_shutdowns
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
@@ -70,6 +70,7 @@ def tell(
     telling = _Telling(make_monitor(), seen)
     violation = telling.whole()
     steps, last = telling.steps, telling.last
+    states = telling.states(last) if reason or violation is not None else ()
     reason = reason or ("" if violation is None else violation.reason)
     if reason:
         steps[-1] = evolve(steps[-1], mark="not allowed here")
@@ -78,14 +79,17 @@ def tell(
         tuple(steps),
         setting,
         sentences_of(promises or (() if violation is None else violation.promises)),
-        (f"Step {steps[-1].number}: {steps[-1].sentence}.", f"{reason[0].upper()}{reason[1:]}.")
-        if reason
-        else (),
+        _found(steps[-1], reason) if reason else (),
         tuple(telling.instead(last, allowed or (() if violation is None else violation.allowed))),
-        telling.states(last) if reason else (),
+        states[:MOST_STATES],
+        len(states[MOST_STATES:]),
         telling.names.legend,
         tuple(notes),
     )
+
+
+def _found(step: TaleStep, reason: str) -> tuple[str, ...]:
+    return f"Step {step.number}: {step.sentence}.", f"{reason[0].upper()}{reason[1:].rstrip('.')}."
 
 
 @frozen
@@ -174,11 +178,14 @@ class _Telling:
         )
         return violation
 
+    def _standings(self) -> tuple[Standing, ...]:
+        return without_doubtful_shutdowns(self._monitor.standings())
+
     def _known(self) -> _Known:
         items: dict[str, dict[str, None]] = {}
         counts: dict[str, dict[int, None]] = {}
         workers: dict[str, dict[str, None]] = {}
-        for standing in self._monitor.standings():
+        for standing in self._standings():
             for name, record in standing.items.items():
                 items.setdefault(name, {})[self.names.item_in_words(standing, name)] = None
                 counts.setdefault(name, {})[record[PLACE[attempt_count]]] = None
@@ -287,15 +294,18 @@ class _Telling:
             if arrow:
                 calls.setdefault(call, []).append(answer)
             else:
-                other.append(text)
+                other.append(shown(text))
         made = "" if seen.call is None else seen.call.value
         if made in calls:
-            calls, other = {made: calls[made]}, []
-        for call, answers in calls.items():
-            if call == Call.FETCH.value and Answer.OK.value in answers:
+            answers = calls[made]
+            if seen.call is Call.FETCH and Answer.OK.value in answers:
                 answers = [*self._could_be_handed_out(seen), *(a for a in answers if a != Answer.OK.value)]
-            yield f"{call} {ARROW} {_any_of(sorted(answers, key=lambda a: a == Answer.RETRYABLE.value))}"
-        yield from map(shown, other)
+            yield f"{made} {ARROW} {_any_of(sorted(answers, key=lambda a: a == Answer.RETRYABLE.value))}"
+        else:
+            if calls:
+                yield f"another call: {_any_of(list(calls))}"
+            if other:
+                yield f"{'or ' if calls else ''}without a call: {'; '.join(other)}"
 
     def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
         found: dict[str, None] = {}
@@ -311,18 +321,15 @@ class _Telling:
         yield from found
 
     def states(self, seen: Observation) -> tuple[tuple[str, ...], ...]:
-        """The states that explain all but what is wrong; a few of them."""
+        """The states that explain all but what is wrong."""
         item = self._item_of(seen)
         told: dict[tuple[str, ...], None] = {}
-        for standing in self._monitor.standings():
+        for standing in self._standings():
             names = list(standing.items)
             if item in names and len(names) > MOST_ITEMS:
                 names = [n for n in names if n == item]
             told[self.names.state_in_words(standing, names)] = None
-        states = list(told)
-        if len(states) > MOST_STATES:
-            return (*states[:MOST_STATES], (f"and {len(states) - MOST_STATES} more",))
-        return tuple(states)
+        return tuple(told)
 
 
 def _delay(lasts_ms: int | None) -> str:
