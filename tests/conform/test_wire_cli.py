@@ -54,9 +54,24 @@ def test_the_artifacts_of_a_store_show_the_failure_again_by_the_program_alone(
     monkeypatch.setenv("FAULT", "locks-nothing")
     there = tmp_path / "new" / "place"
     assert main.run(["conform", "store", *FEW, "--artifacts", str(there), "--", *STORE]) == 1
-    assert str(there) in capsys.readouterr().out
-    assert {p.name for p in there.iterdir()} >= {"report.txt", "wire.txt", "requests.jsonl"}
-    with (there / "requests.jsonl").open() as requests:
+    said = capsys.readouterr().out
+    folder = there / "python_store"
+    names = {p.name for p in folder.iterdir()}
+    assert names == {
+        "failure.html",
+        "report.txt",
+        "reproduce.py",
+        "requests.jsonl",
+        "trace.jsonl",
+        "wire.txt",
+    }
+    for name in names:
+        assert f"written to {folder / name}" in said
+    made = subprocess.run(
+        [sys.executable, folder / "reproduce.py"], capture_output=True, text=True, check=False
+    )
+    assert (made.returncode, made.stderr.splitlines()[-1][:14]) == (1, "AssertionError")
+    with (folder / "requests.jsonl").open() as requests:
         again = subprocess.run(STORE, stdin=requests, capture_output=True, text=True, check=True).stdout
     answers = [json.loads(line) for line in again.splitlines()[1:]]
     fetched = [a["ok"]["item"] for a in answers if isinstance(a.get("ok"), dict)]
@@ -71,7 +86,14 @@ def test_workers_are_held_to_a_policy(
     options = [*FEW, "--policy", "before", "--artifacts", str(tmp_path)]
     assert main.run(["conform", "worker", *options, "--", *WORKER]) == 1
     assert "python_worker" in capsys.readouterr().out
-    assert '{"run": 1, ' in (tmp_path / "wire.txt").read_text()
+    folder = tmp_path / "python_worker"
+    assert {p.name for p in folder.iterdir()} == {"report.txt", "reproduce.py", "wire.txt"}
+    assert '{"run": ' in (folder / "wire.txt").read_text()
+    made = subprocess.run(
+        [sys.executable, folder / "reproduce.py"], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 1
+    assert "ContractViolation" in made.stderr
     monkeypatch.setenv("FAULT", "abandons after a retryable error")
     assert main.run(["conform", "worker", *FEW, "--json", "--", *WORKER]) == 1
     data = json.loads(capsys.readouterr().out)

@@ -49,7 +49,7 @@ def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
 
 def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
     """Write the files of a failure into a folder of its own in this directory, and return what was written."""
-    folder = directory / re.sub(r"[^A-Za-z0-9_.-]+", "_", failure.subject)[-100:].lstrip(".")
+    folder = folder_of(failure, directory)
     folder.mkdir(parents=True, exist_ok=True)
     if not (directory / ".gitignore").exists():
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -64,3 +64,8 @@ def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
         unfinished.replace(folder / name)
     return tuple(folder / name for name in texts)
+
+
+def folder_of(failure: Failure, directory: Path) -> Path:
+    """The folder in this directory that is for the failures of this subject."""
+    return directory / (re.sub(r"[^A-Za-z0-9_.-]+", "_", failure.subject)[-100:].lstrip(".") or "_")

@@ -16,6 +16,9 @@ from peeklock.harness.world import Violation
 from peeklock.spec.actions import Event
 from peeklock.spec.policy import POLICIES, Policy
 
+UNKNOWN = "run_worker = ...  # the function that was checked"
+"""Stands in a program for a function that cannot be imported."""
+
 
 @frozen(kw_only=True)
 class WorkerFailure(Failure):
@@ -35,9 +38,7 @@ class WorkerFailure(Failure):
     def program(self) -> str:
         """A Python program of a few lines that plays the script again."""
         module, _, name = (self.importable or "").partition(":")
-        given = (
-            f"from {module} import {name}" if name else "run_worker = ...  # the function that was checked"
-        )
+        given = f"from {module} import {name}" if name else UNKNOWN
         records = ["DeliveryPlan", "Fault", "ItemPlan", "Script"]
         options = [
             (f.name, getattr(self.setup, f.name))
