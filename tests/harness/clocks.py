@@ -41,6 +41,10 @@ class MovedClock:
         self._now_ms += ms
 
 
+SLACK_MS = 2
+"""By how much a store that counts whole milliseconds, on a clock of its own, may be early or late."""
+
+
 class WaitedClock:
     """Real time. A wait ends where it was foreseen to, so that slow calls before it do not add up."""
 
@@ -48,12 +52,15 @@ class WaitedClock:
         self._began_ns, self._foreseen_ms = time.monotonic_ns(), 0
 
     def now_ms(self) -> int:
-        """The time, rounded down."""
-        return (time.monotonic_ns() - self._began_ns) // 1_000_000
+        """The time, and a little less."""
+        return max(self._exact_ms() - SLACK_MS, 0)
 
     def after_ms(self) -> int:
-        """The time, rounded up."""
-        return self.now_ms() + 1
+        """The time, and a little more."""
+        return self._exact_ms() + 1 + SLACK_MS
+
+    def _exact_ms(self) -> int:
+        return (time.monotonic_ns() - self._began_ns) // 1_000_000
 
     def pass_ms(self, ms: int) -> None:
         """Wait, unless the time has come already."""
@@ -61,3 +68,18 @@ class WaitedClock:
         left_ns = self._began_ns + self._foreseen_ms * 1_000_000 - time.monotonic_ns()
         if left_ns > 0:
             time.sleep(left_ns / 1e9)
+
+
+SHORTEST_MS = 20
+ROUND_TRIPS = 20
+"""A lock lasts so many of the store's slowest calls, so that it does not run out where it is not meant to."""
+
+
+def unit_ms(call: Callable[[], object], tries: int = 30) -> int:
+    """How long a short lock should be on a store in real time, by its slowest of some calls; in milliseconds."""
+    slowest_ns = 0
+    for _ in range(tries):
+        began_ns = time.monotonic_ns()
+        call()
+        slowest_ns = max(slowest_ns, time.monotonic_ns() - began_ns)
+    return max(SHORTEST_MS, ROUND_TRIPS * slowest_ns // 1_000_000)

@@ -22,13 +22,25 @@ from peeklock.spec.capabilities import Capabilities
 class Times:
     """The lengths that steps are made with, in milliseconds."""
 
-    locks_ms: tuple[int, ...] = (1_000, 1_000, 100, 30_000)
+    locks_ms: tuple[int, ...] = (1_000, 100, 3_000, 30_000)
     delays_ms: tuple[int, ...] = (0, 0, 0, 100)
     nudges_ms: tuple[int, ...] = (0, 0, -1, 1)
     """How long after a timer's end to look; the end itself is the most telling moment."""
 
 
 VIRTUAL = Times()
+
+
+def real_times(unit_ms: int) -> Times:
+    """Lengths for a store in real time: nothing is looked at so near to a timer's end that the answer is open."""
+    half_ms = unit_ms // 2
+    return Times(
+        (2 * unit_ms, unit_ms, 3 * unit_ms, 5 * unit_ms),
+        (0, 0, 0, unit_ms),
+        (half_ms, half_ms, -half_ms, -half_ms),
+    )
+
+
 MOST_ITEMS = 4
 Draw: TypeAlias = tuple[Call | None, int, int, int]
 
@@ -126,7 +138,9 @@ class _Choice:
             return self._fetch() if forecast.fetchable or not self.known else self._present(Call.ACK)
         due_ms = dues_ms[self.a % len(dues_ms)]
         nudged_ms = due_ms + self.times.nudges_ms[self.b % 4]
-        return Step(ms=(nudged_ms if nudged_ms > forecast.now_ms else due_ms) - forecast.now_ms)
+        if nudged_ms <= forecast.now_ms:
+            nudged_ms = due_ms + max(self.times.nudges_ms[0], 0)
+        return Step(ms=nudged_ms - forecast.now_ms)
 
     def _present(self, call: Call) -> Step:
         if not self.known:
