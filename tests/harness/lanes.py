@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep
+from peeklock.harness.tale import ARROW, BEFORE, ORCHESTRATOR, TIME, Tale, TaleStep
 
 NARROWEST_LANE = 17
 """With fewer columns for each lane, the steps stand one below the other."""
@@ -79,7 +79,7 @@ def _ending(tale: Tale, width: int) -> Iterator[Sequence[Piece] | str]:
         for text in tale.allowed:
             yield from _filled(Piece(text, _GREEN), width, (Piece("    "),))
     for number, state in enumerate(tale.before):
-        word = "What was true then:" if number == 0 else "or:"
+        word = BEFORE if number == 0 else "or:"
         yield from _filled(Piece(word), width, (Piece("  "),))
         for sentence in state:
             yield from _filled(Piece(sentence), width, (Piece("    "),))

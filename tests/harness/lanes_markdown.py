@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep
+from peeklock.harness.tale import ARROW, BEFORE, ORCHESTRATOR, TIME, Tale, TaleStep
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&@])")
 _STORE = "store"
@@ -21,7 +21,7 @@ def as_markdown(tale: Tale) -> str:
     if tale.allowed:
         lines += ["", _plain(tale.allowed_heading), "", *(f"- {_plain(text)}" for text in tale.allowed)]
     for number, state in enumerate(tale.before):
-        lines += ["", "What was true then:" if number == 0 else "or:", "", *(f"- {_plain(s)}" for s in state)]
+        lines += ["", BEFORE if number == 0 else "or:", "", *(f"- {_plain(s)}" for s in state)]
     if tale.more_before:
         lines += ["", f"or one of {tale.more_before} more"]
     if tale.notes:

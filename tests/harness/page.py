@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from peeklock.harness.page_assets import SCRIPT, STYLE
-from peeklock.harness.tale import TIME, Tale, TaleStep
+from peeklock.harness.tale import BEFORE, TIME, Tale, TaleStep
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """Nothing is loaded, whatever is in the tale."""
@@ -63,7 +63,7 @@ def _finding(tale: Tale) -> str:
     states = "<p>or</p>".join(f"<ul>{_listed(state)}</ul>" for state in tale.before)
     if states:
         states += f"<p>or one of {tale.more_before} more</p>" if tale.more_before else ""
-        states = f'<div class="states"><h2>What was true then:</h2>{states}</div>'
+        states = f'<div class="states"><h2>{BEFORE}</h2>{states}</div>'
     what = "".join(f"<p>{escape(text)}</p>" for text in tale.found)
     return f'<section class="finding"><div class="what">{what}</div>{allowed}{states}</section>'
 

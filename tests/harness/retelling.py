@@ -7,6 +7,7 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
+from peeklock.harness.monitor import NOT_HERE, NOT_LIKE_THIS
 from peeklock.harness.naming import Names, without_doubtful_shutdowns
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing
@@ -70,26 +71,21 @@ def tell(
     telling = _Telling(make_monitor(), seen)
     violation = telling.whole()
     steps, last = telling.steps, telling.last
-    states = telling.states(last) if reason or violation is not None else ()
-    reason = reason or ("" if violation is None else violation.reason)
-    if reason:
-        steps[-1] = evolve(steps[-1], mark="not allowed here")
+    mark, wrong = telling.wrong(last, reason or ("" if violation is None else violation.reason))
+    steps[-1] = evolve(steps[-1], mark=mark)
+    states = telling.states(last) if mark else ()
     return Tale(
         title,
         tuple(steps),
         setting,
         sentences_of(promises or (() if violation is None else violation.promises)),
-        _found(steps[-1], reason) if reason else (),
+        (f"Step {steps[-1].number}: {steps[-1].sentence}.", wrong) if mark else (),
         tuple(telling.instead(last, allowed or (() if violation is None else violation.allowed))),
         states[:MOST_STATES],
         len(states[MOST_STATES:]),
         telling.names.legend,
         tuple(notes),
     )
-
-
-def _found(step: TaleStep, reason: str) -> tuple[str, ...]:
-    return f"Step {step.number}: {step.sentence}.", f"{reason[0].upper()}{reason[1:].rstrip('.')}."
 
 
 @frozen
@@ -199,8 +195,9 @@ class _Telling:
 
     def _truth(self, before: _Known, after: _Known) -> Iterator[str]:
         for name, ways in after.items.items():
-            if set(ways) != set(before.items.get(name, ())):
-                yield _either(ways)
+            was = before.items.get(name, ())
+            if set(ways) != set(was):
+                yield _either(ways, was)
             counts = after.counts[name]
             if counts != before.counts.get(name, (0,)):
                 yield f"{self.names.item(name)}'s attempt count is {' or '.join(map(str, counts))}"
@@ -210,7 +207,7 @@ class _Telling:
             return ()
         ways = after.workers[worker]
         was = before.workers.get(worker, (describe_worker(INITIAL_WORKER),))
-        return () if set(ways) == set(was) else (_either(ways),)
+        return () if set(ways) == set(was) else (_either(ways, was),)
 
     # What was seen, in words
 
@@ -229,9 +226,9 @@ class _Telling:
         if seen.token is None:
             return name
         if seen.token == NEVER_ISSUED:
-            return "by a token that was never issued"
+            return "under a token that was never issued"
         token = self.names.token(seen.token)
-        return f"{name} by {token}" if name else f"by {token}"
+        return f"{name} under {token}" if name else f"under {token}"
 
     def _does(self, seen: Observation) -> str:
         if seen.counts is not None:
@@ -267,7 +264,7 @@ class _Telling:
 
     def _handed_out(self, seen: Observation) -> str:
         assert seen.item is not None
-        token = "" if seen.token is None else f", {self.names.token(seen.token)}"
+        token = "" if seen.token is None else f" under {self.names.token(seen.token)}"
         count = "" if seen.attempt is None else f", attempt count {seen.attempt}"
         return f"{self.names.item(seen.item)}{token}{count}"
 
@@ -296,29 +293,57 @@ class _Telling:
             else:
                 other.append(shown(text))
         made = "" if seen.call is None else seen.call.value
-        if made in calls:
-            answers = calls[made]
+        named = [call for call in calls if call.split(" ")[0] == made]
+        for call in named:
+            answers = calls[call]
             if seen.call is Call.FETCH and Answer.OK.value in answers:
                 answers = [*self._could_be_handed_out(seen), *(a for a in answers if a != Answer.OK.value)]
-            yield f"{made} {ARROW} {_any_of(sorted(answers, key=lambda a: a == Answer.RETRYABLE.value))}"
-        else:
-            if calls:
-                yield f"another call: {_any_of(list(calls))}"
-            if other:
-                yield f"{'or ' if calls else ''}without a call: {'; '.join(other)}"
+            others = [a for a in answers if a != Answer.RETRYABLE.value]
+            if others:
+                yield f"{call} {ARROW} {_any_of(others)}"
+            if len(others) < len(answers):
+                yield f"{call} {ARROW} {Answer.RETRYABLE.value}, if it fails"
+        if named:
+            return
+        if not calls:
+            yield from other
+            return
+        yield f"another call: {_any_of(list(calls))}"
+        if other:
+            yield f"or without a call: {'; '.join(other)}"
 
     def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
+        """The items that a fetch could return, as its answer would be told."""
         found: dict[str, None] = {}
+        used = sum(s.token == seen.token for s in self._seen if s.call is Call.FETCH) > 1
+        token = " under a fresh token" if used and seen.token is not None else ""
         for standing in self._monitor.standings():
             for name, record in standing.items.items():
-                if get(record, row) in (Row.READY, Row.EXPIRED):
-                    if name == seen.item and found:
-                        continue  # it could be handed out but for those that are older
-                    count = (
-                        "" if seen.attempt is None else f", attempt count {record[PLACE[attempt_count]] + 1}"
-                    )
-                    found[f"{self.names.item(name)}{count}"] = None
+                if get(record, row) not in (Row.READY, Row.EXPIRED):
+                    continue
+                if name == seen.item and found:
+                    continue  # it could be handed out but for those that are older
+                told = "" if seen.attempt is None else f", attempt count {record[PLACE[attempt_count]] + 1}"
+                found[f"{self.names.item(name)}{token}{told}"] = None
         yield from found
+
+    def wrong(self, seen: Observation, reason: str) -> tuple[str, str]:
+        """What is wrong with the last step: in a few words, and as a sentence; nothing where nothing is."""
+        if not reason:
+            return "", ""
+        if reason not in (NOT_LIKE_THIS, NOT_HERE):
+            return reason, f"Wrong: {reason.rstrip('.')}."
+        word = "wrong answer" if reason == NOT_LIKE_THIS else "not allowed here"
+        where = self._where(seen)
+        return word, f"{word.capitalize()}: {where}." if where else f"{word.capitalize()}."
+
+    def _where(self, seen: Observation) -> str:
+        """Where the item stands that the step is about; nothing where that is not known, or does not tell."""
+        item = self._item_of(seen)
+        if item is None or (seen.call is Call.FETCH and any(True for _ in self._could_be_handed_out(seen))):
+            return ""
+        ways = self._known().items.get(item, ())
+        return ways[0] if len(ways) == 1 else ""
 
     def states(self, seen: Observation) -> tuple[tuple[str, ...], ...]:
         """The states that explain all but what is wrong."""
@@ -329,16 +354,18 @@ class _Telling:
             if item in names and len(names) > MOST_ITEMS:
                 names = [n for n in names if n == item]
             told[self.names.state_in_words(standing, names)] = None
-        return tuple(told)
+        return tuple(sorted(told))
 
 
 def _delay(lasts_ms: int | None) -> str:
     return f" with a delay of {lasts_ms} ms" if lasts_ms else ""
 
 
-def _either(ways: Sequence[str], most: int = 3) -> str:
-    more = [f"{len(ways) - most} more"] if len(ways) > most else []
-    return ", or ".join([*ways[:most], *more])
+def _either(ways: Sequence[str], was: Sequence[str], most: int = 3) -> str:
+    """The ways in which something may stand, those first in which it stood before."""
+    told = sorted(ways, key=lambda way: (way not in was, way))
+    more = [f"{len(told) - most} more"] if len(told) > most else []
+    return ", or ".join([*told[:most], *more])
 
 
 def _any_of(texts: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from peeklock.spec.protocol import PROMISES
 TIME, ORCHESTRATOR = "time", "orchestrator"
 """Who does what no worker does."""
 ARROW = "→"
+BEFORE = "What was true then, by all that was seen before:"
 _THIRD_PERSON = {
     "enqueue": "enqueues",
     "fetch": "fetches",
