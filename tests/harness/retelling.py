@@ -14,7 +14,7 @@ from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import ABANDONS, Answer, Call
+from peeklock.spec.actions import ABANDONS, Answer, Call, Event
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
 from peeklock.spec.narrative import describe_worker, get
 from peeklock.spec.state import Result, Row, attempt_count, row
@@ -31,6 +31,8 @@ _RESULTS = {
     (Result.APPLICATION_ERROR,): " with an application error",
     (Result.POISON,): " with a poison failure",
 }
+_NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
+"""What may happen to a worker at any time, and is none of its choices."""
 
 
 class Watching(Protocol):
@@ -58,12 +60,14 @@ def tell(
     reason: str = "",
     allowed: Sequence[str] = (),
     promises: Sequence[str] = (),
+    then: str = "",
     notes: Sequence[str] = (),
 ) -> Tale:
     """The tale of a run that was seen, by a fresh monitor that takes it all in again.
 
     It ends at the first observation that no state explains. ``reason``, ``allowed`` and ``promises`` say what is
-    wrong with the last observation where something else than the monitor found it, or knows better.
+    wrong with the last observation where something else than the monitor found it, or knows better; or with what
+    came ``then``, such as that nothing more came.
     """
     seen = tuple(observations)
     if not seen:
@@ -71,6 +75,8 @@ def tell(
     telling = _Telling(make_monitor(), seen)
     violation = telling.whole()
     steps, last = telling.steps, telling.last
+    if then and violation is None:
+        steps.append(telling.afterwards(then))
     mark, wrong = telling.wrong(last, reason or ("" if violation is None else violation.reason))
     steps[-1] = evolve(steps[-1], mark=mark)
     states = telling.states(last) if mark else ()
@@ -102,6 +108,8 @@ class _Telling:
         self._monitor, self._seen, self.names = monitor, seen, Names(seen)
         self._items = {s.token: s.item for s in seen if s.token is not None and s.item is not None}
         self.steps: list[TaleStep] = []
+        self._moved = False
+        """Did the latest step change what is known of the store?"""
         self.last = seen[-1]
 
     def whole(self) -> Violation | None:
@@ -118,6 +126,12 @@ class _Telling:
             if violation is not None:
                 return violation
         return None
+
+    def afterwards(self, what: str) -> TaleStep:
+        """What came after all that was seen, in the lane of the worker that it names first, if it does."""
+        who = next((s.who for s in self.steps if s.who and what.startswith(f"{s.who} ")), "")
+        self._moved = True
+        return TaleStep(len(self._seen) + 1, who, what.removeprefix(f"{who} "))
 
     def _kept(self) -> frozenset[int]:
         """The numbers of the steps that are told: all, or of many the latest about the same item or worker."""
@@ -157,7 +171,7 @@ class _Telling:
         after = self._known()
         if seen.call is Call.FETCH:  # the answer says the count
             before = evolve(before, counts=after.counts)
-        item = self._item_of(seen)
+        item, self._moved = self._item_of(seen), before.items != after.items
         ways = after.items.get(item, ()) if item is not None else ()
         self.steps.append(
             TaleStep(
@@ -308,9 +322,10 @@ class _Telling:
         if not calls:
             yield from other
             return
-        yield f"another call: {_any_of(list(calls))}"
-        if other:
-            yield f"or without a call: {'; '.join(other)}"
+        yield f"{'another' if made else 'a'} call: {_any_of(list(calls))}"
+        own = [text for text in other if text not in _NOT_ITS_OWN]
+        if own:
+            yield f"or without a call: {'; '.join(own)}"
 
     def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
         """The items that a fetch could return, as its answer would be told."""
@@ -331,16 +346,20 @@ class _Telling:
         """What is wrong with the last step: in a few words, and as a sentence; nothing where nothing is."""
         if not reason:
             return "", ""
-        if reason not in (NOT_LIKE_THIS, NOT_HERE):
-            return reason, f"Wrong: {reason.rstrip('.')}."
-        word = "wrong answer" if reason == NOT_LIKE_THIS else "not allowed here"
         where = self._where(seen)
-        return word, f"{word.capitalize()}: {where}." if where else f"{word.capitalize()}."
+        because = f": {where}." if where else "."
+        word = {NOT_LIKE_THIS: "wrong answer", NOT_HERE: "not allowed here"}.get(reason, reason.rstrip("."))
+        named = word.startswith(tuple(f"{self.names.item(name)} " for name in self._items.values()))
+        return word, (word if named else word[0].upper() + word[1:]) + because
 
     def _where(self, seen: Observation) -> str:
-        """Where the item stands that the step is about; nothing where that is not known, or does not tell."""
+        """Where the item stood that the step is about; nothing where that is not known, or does not tell."""
         item = self._item_of(seen)
-        if item is None or (seen.call is Call.FETCH and any(True for _ in self._could_be_handed_out(seen))):
+        if (
+            item is None
+            or self._moved
+            or (seen.call is Call.FETCH and any(True for _ in self._could_be_handed_out(seen)))
+        ):
             return ""
         ways = self._known().items.get(item, ())
         return ways[0] if len(ways) == 1 else ""
