@@ -88,7 +88,7 @@ def _messages(step: TaleStep, names: dict[str, str]) -> list[str]:
         lines.append(f"Note over {_STORE}: {_quoted(number + head)}")
     elif step.is_call:
         lines.append(f"{who}->>{_STORE}: {_quoted(number + step.does)}")
-        told = "; ".join([*([step.answered] if step.answered else []), *step.faults])
+        told = ", ! ".join([*([step.answered] if step.answered else []), *step.faults])
         if told:
             lost = "--x" if "lost" in step.note else "-->>"
             lines.append(f"{_STORE}{lost}{who}: {_quoted(told)}")
