@@ -5,16 +5,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: check-model test test-spin lint mutants bench docs clean
+.PHONY: check-model test test-spin test-adapters test-browser lint mutants bench docs clean
 
 check-model: $(READY)
 	@$(BIN)/peeklock check
 
 test: $(READY)
-	$(BIN)/pytest -q -m "not spin"
+	$(BIN)/pytest -q -m "not spin and not adapters and not browser"
 
 test-spin: $(READY)
 	$(BIN)/pytest -q -m spin
+
+test-adapters: $(READY)
+	$(BIN)/pytest -q -m adapters
+
+test-browser: $(READY)
+	$(BIN)/pytest -q -m browser
 
 lint: $(READY)
 	$(BIN)/ruff check .

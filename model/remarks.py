@@ -41,8 +41,8 @@ def about_time(times: Timing) -> Iterator[str]:
     else:
         yield (
             f"within a shutdown grace of {grace} only {within} of {attempts} attempts can begin; the sequence is then "
-            f"cut off, and an item that no attempt settled comes back when its lock expires. It takes a grace of more than "
-            f"{times.grace_for_all_ms:,} ms to let every attempt begin"
+            "cut off, and an item that no attempt settled comes back when its lock expires. "
+            f"It takes a grace of more than {times.grace_for_all_ms:,} ms to let every attempt begin"
         )
     left = f"{times.lock_left_ms:,} ms"
     if times.lock_can_expire_in_grace:

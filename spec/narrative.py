@@ -167,7 +167,7 @@ def _answer(label: Label, before: State, i: int) -> str:
         return ""
     if label.call is Call.FETCH and label.answer is Answer.OK:
         given = token_name(i, _number(before[1][i], issued) + 1)
-        return f"{item_name(i)}, {given}, attempt count {_number(before[1][i], attempt_count) + 1}"
+        return f"{item_name(i)} under {given}, attempt count {_number(before[1][i], attempt_count) + 1}"
     return label.answer.value
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import signal
 import threading
@@ -11,19 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import hypothesis
-from attrs import frozen
 
+from peeklock.cli.conform_show import Found, Outcome, runnable, show, write_all
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
 from peeklock.cli.progress import Progress
-from peeklock.harness.failure import Failure
 from peeklock.harness.host import Host
+from peeklock.harness.lanes import as_text
 from peeklock.harness.program import BrokenProgram
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.stores import check_store
+from peeklock.harness.telling import tale_of
 from peeklock.harness.wire_store import ProgramStore, StoreProgram
 from peeklock.harness.wire_worker import WorkerProgram
 from peeklock.harness.workers import check_worker
@@ -33,8 +33,6 @@ STOP_S = 10.0
 """More than it takes to end a program that does not want to."""
 LONGEST_RUN = 50
 """So many answers at their slowest may be in one run of a worker."""
-MOST_WIRE_LINES = 60
-"""So many lines of what was said are shown; all of them are in the artifacts."""
 MANNER = """The program speaks the wire format, which docs/wire-format.md tells: JSON lines on its standard input and
 output. Exit code 0 when it conforms; 1 when it does not; 2 when nothing can be said, because the program cannot be
 started, does not keep to the wire format, or too little was seen."""
@@ -49,22 +47,23 @@ def add_parser(commands: Any) -> None:
         epilog="example: peeklock conform store -- node tests/adapters/node/store.mjs",
     )
     roles = parser.add_subparsers(dest="role", metavar="ROLE", required=True, parser_class=type(parser))
-    for role, example in (
-        ("store", "node tests/adapters/node/store.mjs"),
-        ("worker", "node tests/adapters/node/worker.mjs"),
-    ):
+    for role, runs in (("store", 500), ("worker", 100)):
         one = roles.add_parser(
             role,
             help=f"the program is a {role}",
             usage="%(prog)s [options] -- CMD ...",
             description=MANNER,
-            epilog=f"example: peeklock conform {role} --examples 50 -- {example}",
+            epilog=f"example: peeklock conform {role} --seed 1 -- node tests/adapters/node/{role}.mjs",
         )
         one.add_argument(
             "--seed", type=int, metavar="N", help="repeat the check that was made with this seed"
         )
         one.add_argument(
-            "--examples", type=int, default=100, metavar="N", help="how many runs to generate (default 100)"
+            "--examples",
+            type=int,
+            default=runs,
+            metavar="N",
+            help=f"how many runs to generate (default {runs})",
         )
         one.add_argument(
             "--timeout",
@@ -141,23 +140,13 @@ def _conform(options: argparse.Namespace, command: list[str]) -> int:
             report = check(options, command, progress)
         except Inconclusive as error:
             report = str(error)
-    _print(options, report)
+    written = []
+    if options.artifacts is not None and isinstance(report, Found):
+        written = write_all(options.artifacts, report)
+    show(options, report, written)
     if isinstance(report, Report):
         return 0
-    return 1 if isinstance(report, _Found) else 2
-
-
-@frozen
-class _Found:
-    """A program that does not conform: why, and what was said on the way."""
-
-    failure: Failure
-    message: str
-    wire: tuple[str, ...]
-
-
-Outcome: TypeAlias = Report | _Found | str
-"""What came of a check; a text where nothing can be said."""
+    return 1 if isinstance(report, Found) else 2
 
 
 def _settings(options: argparse.Namespace) -> hypothesis.settings:
@@ -183,7 +172,8 @@ def _check_store(options: argparse.Namespace, command: list[str], progress: Prog
             )
         except ContractViolation as error:
             # The shortest run was made last.
-            return _Found(error.failure, str(error), program.transcript)
+            text = as_text(tale_of(error.failure))
+            return Found(tuple(command), error.failure, text.rstrip(), program.transcript)
 
 
 def _check_worker(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:
@@ -207,64 +197,5 @@ def _check_worker(options: argparse.Namespace, command: list[str], progress: Pro
                 name=program.name,
             )
         except ContractViolation as error:
-            return _Found(error.failure, str(error), program.transcript)
-
-
-def _print(options: argparse.Namespace, outcome: Outcome) -> None:
-    if options.json:
-        print(json.dumps(_data(options, outcome), indent=2, ensure_ascii=False))
-        return
-    if isinstance(outcome, str):
-        raise UsageError(outcome)
-    if isinstance(outcome, Report):
-        print(outcome)
-        return
-    print(outcome.message)
-    if options.role == "store":
-        print("\nthe same run in JSON lines (> to the program, < from it):\n")
-        for line in outcome.wire[:MOST_WIRE_LINES]:
-            print(f"  {line}")
-        if len(outcome.wire) > MOST_WIRE_LINES:
-            print(
-                f"  … and {len(outcome.wire) - MOST_WIRE_LINES} lines more: --artifacts DIR writes them all"
-            )
-
-
-def _data(options: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
-    data: dict[str, Any] = {"role": options.role}
-    if options.role == "worker":
-        data["policy"] = options.policy
-    if isinstance(outcome, str):
-        return {**data, "verdict": "inconclusive", "reason": outcome}
-    if isinstance(outcome, Report):
-        coverage = outcome.coverage
-        return {
-            **data,
-            "verdict": "conforms",
-            "subject": outcome.subject,
-            "runs": outcome.runs,
-            "calls": outcome.calls,
-            "seconds": round(outcome.seconds, 3),
-            "seed": outcome.seed,
-            "coverage": {
-                "reached": dict(coverage.reached),
-                "never": list(coverage.never),
-                "left_out": dict(coverage.left_out),
-            },
-            "warnings": list(outcome.warnings),
-        }
-    failure = outcome.failure
-    return {
-        **data,
-        "verdict": "violates",
-        "subject": failure.subject,
-        "runs": failure.runs,
-        "seconds": round(failure.seconds, 3),
-        "seed": failure.seed,
-        "promises": dict(s.split(": ", 1) for s in failure.sentences),
-        "seen": [str(o) for o in failure.observations],
-        "reason": failure.violation.reason,
-        "allowed": list(failure.violation.allowed),
-        "deterministic": failure.deterministic,
-        "wire": list(outcome.wire),
-    }
+            text = runnable(str(error), tuple(command), " " * 4)
+            return Found(tuple(command), error.failure, text, program.transcript)

@@ -6,12 +6,11 @@ import argparse
 import json
 from typing import Any
 
-from rich.console import Console
-
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import add_world_options, limits_of, policies_of, world_of
 from peeklock.cli.progress import Progress
-from peeklock.cli.show import console, say, tell_run, told
+from peeklock.cli.show import add_tale_options, console, say, show_tale, told
+from peeklock.harness.tale import ARROW, Tale, tale_of_steps
 from peeklock.model.alternatives import alternatives
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
@@ -26,11 +25,11 @@ def add_parser(commands: Any) -> None:
         help="the shortest trace that breaks a promise",
         description="Tell the shortest run that breaks a promise: who did what, what the store answered, what was "
         "true.",
-        epilog="example: peeklock explain S12 --policy retry",
+        epilog="example: peeklock explain S12 --policy retry --html s12.html",
     )
     parser.add_argument("promise", metavar="PROMISE", help="S1 … S14, C1 … C7")
     parser.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
-    parser.add_argument("--json", action="store_true", help="for machines")
+    add_tale_options(parser)
     add_world_options(parser)
     parser.set_defaults(run=run)
 
@@ -53,46 +52,54 @@ def run(options: argparse.Namespace) -> int:
             with_causes=True,
         )
     (judged,) = result.promises
-    if options.json:
-        print(json.dumps(as_data(judged, result), indent=2, ensure_ascii=False))
+    if judged.verdict is Verdict.FAILS:
+        show_tale(options, tale_of(judged, result), as_data(judged, result))
     else:
-        out = console()
-        say(out, f"[bold]{judged.promise.id}[/bold]  {judged.promise.text}")
-        say(out, f"policy {policy.name}; {world}")
-        out.print()
-        if judged.verdict is Verdict.FAILS:
-            tell(out, judged, result)
-        else:
-            word = {
-                Verdict.HOLDS: "holds in every state and step of this world: there is no trace to show",
-                Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
-                Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
-            }[judged.verdict]
-            say(out, f"{judged.promise.id} {word}.")
+        say_verdict(options, judged, result)
     if result.stopped == INTERRUPTED:
         return 130
     return 0 if judged.as_stated and not result.stopped else 1
 
 
-def tell(out: Console, judged: Judged, result: Check) -> None:
+def say_verdict(options: argparse.Namespace, judged: Judged, result: Check) -> None:
+    """That there is no trace, and why."""
+    word = {
+        Verdict.HOLDS: "holds in every state and step of this world: there is no trace to show",
+        Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
+        Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
+    }[judged.verdict]
+    if options.json:
+        print(json.dumps(as_data(judged, result), indent=2, ensure_ascii=False))
+        return
+    out = console()
+    say(out, f"[bold]{judged.promise.id}[/bold]  {judged.promise.text}")
+    say(out, f"policy {result.world.variant.policy.name}; {result.world}")
+    say(out, f"{judged.promise.id} {word}.")
+
+
+def tale_of(judged: Judged, result: Check) -> Tale:
     """The trace that breaks a promise, and what it shows."""
     first = judged.broken[0]
     lines = told(first.trace)
-    tell_run(out, lines, len(lines) - 1)
-    out.print()
-    say(
-        out,
-        f"[bold red]✗ {judged.promise.id} is broken at step {len(lines)}[/bold red], where this is false:",
+    found = [
+        f'{judged.promise.id} is broken at step {len(lines)}, where this is false: "{first.part.text}".',
+        *(
+            f'False too, after {len(other.trace.steps)} steps: "{other.part.text}".'
+            for other in judged.broken[1:]
+        ),
+    ]
+    kept = [f"{x.does} {ARROW} {x.answer}" if x.answer else x.does for x in kept_instead(first, result)]
+    return tale_of_steps(
+        lines,
+        title=f"{result.world.variant.policy.name} breaks {judged.promise.id}",
+        broken_at=len(lines) - 1,
+        setting=f"policy {result.world.variant.policy.name}; {result.world}",
+        promises=(judged.promise.id,),
+        found=found,
+        allowed=kept,
+        allowed_heading="Another answer would have kept it:",
+        notes=(causes_in_words(judged),),
     )
-    say(out, f"  {first.part.text}.")
-    for other in judged.broken[1:]:
-        say(out, f"  False too, after {len(other.trace.steps)} steps: {other.part.text}.")
-    kept = kept_instead(first, result)
-    if kept:
-        say(out, "Other answers would have kept it:")
-        for step in kept:
-            say(out, f"  {step.who}: {step.does}" + (f" -> {step.answer}" if step.answer else ""))
-    say(out, causes_in_words(judged))
 
 
 def kept_instead(broken: BrokenPart, result: Check, most: int = 4) -> list[Line]:

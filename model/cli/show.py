@@ -1,14 +1,22 @@
-"""How results look: one console, one table of verdicts, one way to tell a trace."""
+"""How results look: one console, one way to say a sentence, one way to tell a run."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from peeklock.cli.errors import UsageError
+from peeklock.harness.lanes import as_text, steps_as_text
+from peeklock.harness.lanes_markdown import as_markdown, as_mermaid
+from peeklock.harness.page import as_html
+from peeklock.harness.tale import Tale, tale_of_steps
+from peeklock.model.export_common import write_whole
 from peeklock.model.traces import Trace
 from peeklock.spec.narrative import Line, line
 
@@ -29,47 +37,53 @@ def told(trace: Trace) -> list[Line]:
     ]
 
 
-NARROW = 96
-"""Below so many columns lanes do not fit side by side, and a run is told line by line."""
-
-
 def say(out: Console, text: str) -> None:
     """One sentence: wrapped between words on a terminal, one long line in a pipe."""
     out.print(text, soft_wrap=not out.is_terminal)
 
 
 def tell_run(out: Console, lines: list[Line], broken_at: int | None) -> None:
-    """A run in lanes: who did what, what the store answered, what is true, what the worker makes of it."""
-    if out.width >= NARROW:
-        out.print(_lanes(lines, broken_at))
-        return
-    for number, step in enumerate(lines, 1):
-        mark = "✗" if number - 1 == broken_at else " "
-        answer = f" -> {step.answer}" if step.answer else ""
-        faults = f"  [yellow]! {' and '.join(step.faults)}[/yellow]" if step.faults else ""
-        out.print(f"[bold]{mark}{number:3} {step.who}[/bold]: {step.does}{answer}{faults}")
-        for lane, said in (("truth", step.truth), ("worker", step.belief)):
-            if said:
-                out.print(f"       {lane}: {'; '.join(said)}")
+    """The steps of a run in lanes: who did what, what the store answered, what is true."""
+    tale = tale_of_steps(lines, title="", broken_at=broken_at)
+    out.file.write(steps_as_text(tale, out.width, _has_colour(out)) + "\n")
 
 
-def _lanes(lines: list[Line], broken_at: int | None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, expand=False)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("who", style="bold", no_wrap=True)
-    for heading in ("does", "is told", "truth in the store", "the worker"):
-        table.add_column(heading, overflow="fold")
-    for number, step in enumerate(lines, 1):
-        wrong = number - 1 == broken_at
-        answer = Text(step.answer)
-        if step.faults:
-            answer.append(("\n" if step.answer else "") + f"! {' and '.join(step.faults)}", style="yellow")
-        table.add_row(
-            Text(f"✗ {number}" if wrong else str(number), style="bold red" if wrong else ""),
-            step.who,
-            step.does,
-            answer,
-            "; ".join(step.truth),
-            "; ".join(step.belief),
-        )
-    return table
+def tell_tale(out: Console, tale: Tale) -> None:
+    """A whole tale."""
+    out.file.write(as_text(tale, out.width, _has_colour(out)) + "\n")
+
+
+def _has_colour(out: Console) -> bool:
+    return out.is_terminal and not out.no_color and out.color_system is not None
+
+
+def add_tale_options(parser: argparse.ArgumentParser) -> None:
+    """The options that choose how a run is told."""
+    told_as = parser.add_mutually_exclusive_group()
+    told_as.add_argument("--json", action="store_true", help="for machines")
+    told_as.add_argument("--markdown", action="store_true", help="for a pull request")
+    told_as.add_argument("--mermaid", action="store_true", help="as a Mermaid sequence diagram")
+    told_as.add_argument("--html", type=Path, metavar="FILE", help="write one page for a browser")
+
+
+def show_tale(
+    options: argparse.Namespace,
+    tale: Tale,
+    data: dict[str, Any],
+    attachments: Mapping[str, str] | None = None,
+) -> None:
+    """Tell a tale in the way that the options choose; ``UsageError`` where the page cannot be written."""
+    if options.json:
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+    elif options.markdown:
+        print(as_markdown(tale), end="")
+    elif options.mermaid:
+        print(as_mermaid(tale))
+    elif options.html is not None:
+        try:
+            write_whole({options.html: as_html(tale, attachments)})
+        except OSError as error:
+            raise UsageError(f"cannot write {options.html}: {error.strerror}") from None
+        print(f"wrote {options.html}")
+    else:
+        tell_tale(console(), tale)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
-from peeklock.cli.show import console, say
-from peeklock.harness.judge import Judgement, judge
+from peeklock.cli.show import add_tale_options, console, say, show_tale
+from peeklock.harness.judge import Judgement, judge, monitor_of
 from peeklock.harness.observation import shown
+from peeklock.harness.retelling import tell
+from peeklock.harness.tale import Tale
 from peeklock.harness.tracefile import TraceError, read
 from peeklock.spec.policy import Policy
 from peeklock.spec.protocol import PROMISES
@@ -28,7 +31,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE.jsonl")
     parser.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
-    parser.add_argument("--json", action="store_true", help="for machines")
+    add_tale_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -44,45 +47,38 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"{options.file}: nothing was recorded after the header, so there is nothing to judge"
         )
-    if options.json:
+    if found.violation is not None:
+        show_tale(options, _tale(options.file, found, policy), _data(found, policy))
+    elif options.json:
         print(json.dumps(_data(found, policy), indent=2, ensure_ascii=False))
     else:
         _print(found, policy, header.source)
     return 0 if found.conforms else 1
 
 
+def _tale(path: Path, found: Judgement, policy: Policy) -> Tale:
+    """The run up to what nothing explains; the file is read once more."""
+    assert found.violation is not None
+    header, again = read(path)
+    return tell(
+        itertools.islice(again, found.observations),
+        lambda: monitor_of(header, policy),
+        title=f"✗ violates policy {policy.name} at observation {found.observations}",
+        setting=found.violation.seen.place + (f"; run: {shown(header.source)}" if header.source else ""),
+    )
+
+
 def _print(found: Judgement, policy: Policy, source: str) -> None:
     out = console()
     if source:
         say(out, f"run: {shown(source)}")
-    if found.violation is None:
-        out.print(
-            f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained"
+    out.print(f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained")
+    texts = {p.id: p.text for p in PROMISES}
+    for broken in found.broken:
+        say(
+            out,
+            f"[yellow]note:[/yellow] it breaks {broken}, which this policy does not keep: {texts[broken]}",
         )
-        texts = {p.id: p.text for p in PROMISES}
-        for broken in found.broken:
-            say(
-                out,
-                f"[yellow]note:[/yellow] it breaks {broken}, which this policy does not keep: {texts[broken]}",
-            )
-        return
-    seen = found.violation.seen
-    say(out, f"[bold red]✗ violates[/bold red] policy {policy.name} at observation {found.observations}")
-    say(out, f"  {seen.place}" + (f", t = {seen.at_ms} ms" if seen.at_ms is not None else ""))
-    say(out, f"  seen: {seen}")
-    say(
-        out,
-        f"  {found.violation.reason}; allowed would have been: {'; '.join(found.violation.allowed) or 'nothing'}",
-    )
-    for promise in PROMISES:
-        if promise.id in found.violation.promises:
-            say(out, f"  it breaks {promise.id}: {promise.text}")
-    for number, state in enumerate(
-        s or ("nothing is in the store, nobody has anything in hand",) for s in found.told_before
-    ):
-        out.print("  the state before it:" if number == 0 else "  or:")
-        for text in state:
-            say(out, f"    {text}")
 
 
 def _data(found: Judgement, policy: Policy) -> dict[str, Any]:

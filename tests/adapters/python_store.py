@@ -31,7 +31,8 @@ class Store:
 
     def fetch(self, lock_timeout_ms):
         for item, row in self.rows.items():
-            if row["visible"] <= self.now and (row["locked"] is None or row["locked"] <= self.now):
+            locked = row["locked"] is not None and row["locked"] > self.now and FAULT != "locks-nothing"
+            if row["visible"] <= self.now and not locked:
                 Store.tokens += 1
                 row.update(token=f"t{Store.tokens}", locked=self.now + lock_timeout_ms)
                 row["attempts"] += 1

@@ -12,6 +12,8 @@ import time
 
 import python_store
 
+HANGS_S = 120
+"""Longer than any test waits; and where the tests themselves are killed, nothing stays for long."""
 CONDUCT, AT = os.environ["CONDUCT"], int(os.environ.get("AT", "3"))
 
 
@@ -37,13 +39,13 @@ def misbehave(message):
     changes = json.loads(os.environ.get("CHANGES", "{}"))
     if CONDUCT == "hang":
         complain()
-        time.sleep(3_600)
+        time.sleep(HANGS_S)
     elif CONDUCT == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", IGNORING])
         with open(os.environ["PIDS"], "w") as file:
             file.write(f"{os.getpid()} {child.pid}")
-        time.sleep(3_600)
+        time.sleep(HANGS_S)
     elif CONDUCT == "die":
         complain()
         sys.exit(3)
@@ -59,7 +61,7 @@ def misbehave(message):
     elif CONDUCT == "raw":
         sys.stdout.buffer.write(json.loads(os.environ["RAW"]).encode("latin-1"))
         sys.stdout.flush()
-        time.sleep(3_600)
+        time.sleep(HANGS_S)
     elif CONDUCT == "endless":
         while True:
             put("x" * 65_536)
@@ -75,7 +77,7 @@ def misbehave(message):
         raise ValueError(CONDUCT)
 
 
-IGNORING = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)"
+IGNORING = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(120)"
 
 if __name__ == "__main__":
     python_store.say = say

@@ -163,9 +163,33 @@ def test_the_policy_of_the_real_system_explains_its_runs(
 def test_the_new_policy_rejects_the_abandon_after_a_retryable_ack(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trace", str(RUNS / "abandonlock.jsonl"), "--policy", "retry"]) == 1
     out = capsys.readouterr().out
-    assert "abandonlock.jsonl:7, t = 62142 ms" in out
-    assert "abandon t1, which took effect" in out
-    assert "allowed would have been" in out
+    assert "abandonlock.jsonl:7" in out
+    assert "Step 6: worker of t1 abandons i1 under t1 (it took effect)." in out
+    assert "another call: renew, ack or fetch" in out
+    assert "  S10 abandon only after exhaustion" in out
+
+
+def test_a_run_is_told_in_the_way_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "run.html"
+    violating = str(RUNS / "abandonlock.jsonl")
+    for arguments in (["explain", "S12", *SMALL], ["trace", violating]):
+        expected = 0 if arguments[0] == "explain" else 1
+        assert run([*arguments, "--markdown"]) == expected
+        assert "```mermaid\nsequenceDiagram" in capsys.readouterr().out
+        assert run([*arguments, "--mermaid"]) == expected
+        assert capsys.readouterr().out.startswith("sequenceDiagram\n")
+        assert run([*arguments, "--html", str(page)]) == expected
+        assert capsys.readouterr().out == f"wrote {page}\n"
+        assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_page_that_cannot_be_written_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["trace", str(RUNS / "abandonlock.jsonl"), "--html", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"peeklock: cannot write {tmp_path}: Is a directory\n"
 
 
 def test_a_stopped_search_goes_on_from_its_checkpoint(

@@ -19,8 +19,8 @@ from specified_store import SpecifiedStore
 
 import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery, PermanentError
-from peeklock.harness.vectors import Vector, VectorsError, read_vectors, replay
-from peeklock.harness.vectors_file import declared
+from peeklock.harness.vectors import VectorsError, read_vectors, replay
+from peeklock.harness.vectors_file import Vector, declared
 from peeklock.model.timed_store import Fault
 from peeklock.model.vectors import Vectors, file_name, vectors_of
 from peeklock.model.vectors_cover import MOST_CALLS

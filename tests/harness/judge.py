@@ -32,11 +32,16 @@ class Judgement:
         return self.violation is None and self.observations > 0
 
 
-def judge(header: Header, observations: Iterable[Observation], policy: Policy) -> Judgement:
-    """Hold a run against the protocol under a policy, with all fault classes on."""
+def monitor_of(header: Header, policy: Policy) -> Strands:
+    """The monitor that judges such a run, with all fault classes on."""
     if header.max_attempts is not None:
         policy = evolve(policy, max_attempts=header.max_attempts)
-    monitor = Strands(Variant(policy, frozenset(f.name for f in FAULTS)), header.scope)
+    return Strands(Variant(policy, frozenset(f.name for f in FAULTS)), header.scope)
+
+
+def judge(header: Header, observations: Iterable[Observation], policy: Policy) -> Judgement:
+    """Hold a run against the protocol under a policy, with all fault classes on."""
+    monitor = monitor_of(header, policy)
     count = 0
     for count, seen in enumerate(observations, 1):
         try:

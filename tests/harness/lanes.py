@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep
+from peeklock.harness.tale import ARROW, BEFORE, ORCHESTRATOR, TIME, Tale, TaleStep
 
 NARROWEST_LANE = 17
 """With fewer columns for each lane, the steps stand one below the other."""
@@ -36,6 +36,11 @@ def as_text(tale: Tale, width: int = 100, colour: bool = False) -> str:
             *(line for new, old in tale.names for line in _filled(Piece(f"{new} is {old}", _DIM), width)),
         ]
     return "\n".join(_drawn(line, colour) for line in lines)
+
+
+def steps_as_text(tale: Tale, width: int = 100, colour: bool = False) -> str:
+    """The steps alone."""
+    return "\n".join(_drawn(line, colour) for line in _steps(tale, width))
 
 
 def _drawn(line: Sequence[Piece] | str, colour: bool) -> str:
@@ -74,12 +79,12 @@ def _ending(tale: Tale, width: int) -> Iterator[Sequence[Piece] | str]:
         for text in tale.allowed:
             yield from _filled(Piece(text, _GREEN), width, (Piece("    "),))
     for number, state in enumerate(tale.before):
-        word = "What was true then:" if number == 0 else "or:"
-        if len(state) == 1 and state[0].startswith("and "):
-            word, state = state[0] + " states", ()
+        word = BEFORE if number == 0 else "or:"
         yield from _filled(Piece(word), width, (Piece("  "),))
         for sentence in state:
             yield from _filled(Piece(sentence), width, (Piece("    "),))
+    if tale.more_before:
+        yield from _filled(Piece(f"or one of {tale.more_before} more"), width, (Piece("  "),))
     for note in tale.notes:
         yield from _filled(Piece(note), width)
 
@@ -104,6 +109,10 @@ def _steps(tale: Tale, width: int) -> Iterator[Sequence[Piece]]:
         yield from _row(cells, widths)
 
 
+def _answer(step: TaleStep) -> str:
+    return f"{ARROW} {step.answered}" if step.answer else step.answered
+
+
 def _number(step: TaleStep) -> Piece:
     if step.number is None:
         return Piece("   ")
@@ -120,9 +129,11 @@ def _cells(step: TaleStep, tale: Tale) -> list[list[Piece]]:
     else:
         lanes["store"] = [Piece(f"{step.who}: {step.does}" if step.who else step.does)]
     if step.answered:
-        lanes["store"].append(Piece(f"{ARROW} {step.answered}", _RED if step.mark and not step.truth else ""))
+        lanes["store"].append(Piece(_answer(step), _RED if step.mark and not step.truth else ""))
     lanes["store"] += [Piece(f"! {name}", _YELLOW) for name in step.faults]
-    lanes["truth"] = [Piece(text) for text in step.truth]
+    lanes["truth"] = [Piece(f"{text};") for text in step.truth_told[:-1]] + [
+        Piece(text) for text in step.truth_told[-1:]
+    ]
     if step.mark:
         lanes["truth"].append(Piece(f"✗ {step.mark}", _RED))
     times = [[Piece("" if step.at_ms is None else f"{step.at_ms:5}", _DIM)]] if tale.has_times else []
@@ -164,9 +175,9 @@ def _stacked(step: TaleStep, width: int) -> Iterator[Sequence[Piece]]:
         width,
         (_number(step), Piece(f"  {at}", _DIM)),
     )
-    told = [("store", Piece(f"{ARROW} {step.answered}"))] if step.answered else []
+    told = [("store", Piece(_answer(step)))] if step.answered else []
     told += [("fault", Piece(name, _YELLOW)) for name in step.faults]
-    told += [("truth", Piece(text)) for text in step.truth]
+    told += [("truth", Piece(text)) for text in step.truth_told]
     told += [("worker", Piece(f"it {text}", _DIM)) for text in step.belief]
     told += [("✗", Piece(step.mark, _RED))] if step.mark else []
     for name, piece in told:

@@ -35,6 +35,9 @@ from peeklock.spec.protocol import ACTIONS, PROMISES, Variant
 from peeklock.spec.state import attempt_count, completions
 
 MOST_STATES_TOLD = 3
+NOT_LIKE_THIS = "the call was allowed here, but not with this answer or these contents"
+NOT_HERE = "this was not allowed here"
+"""The two reasons that a monitor gives."""
 
 
 class Monitor:
@@ -246,8 +249,8 @@ class Monitor:
         relaxed = evolve(sight, answer=None, effect=None, attempt=None, completions=())
         for world in worlds:
             if any(True for _ in self.engine.explained(world.core, relaxed)):
-                return "the call was allowed here, but not with this answer or these contents"
-        return "this was not allowed here"
+                return NOT_LIKE_THIS
+        return NOT_HERE
 
     def _promises(self, seen: Observation, sight: Sight) -> tuple[str, ...]:
         if seen.call is Call.FETCH and seen.token is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from attrs import evolve
+
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing, Until
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.spec.actions import Timer
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
 from peeklock.spec.narrative import describe_worker, get, row_in_words, worker_name
-from peeklock.spec.state import Row, attempt_count, completions, current, row
+from peeklock.spec.state import Row, attempt_count, completions, current, draining, row
 
 LONGEST_TOKEN, LONGEST_NAME = 4, 16
 """What is longer gets a short name, and all others of its kind with it."""
@@ -81,6 +83,28 @@ class Names:
             if record != INITIAL_WORKER:
                 told.append(f"{self.worker(name)} {describe_worker(record)}")
         return tuple(told)
+
+
+def without_doubtful_shutdowns(standings: Iterable[Standing]) -> tuple[Standing, ...]:
+    """The states, where a worker shuts down only if it does in all of them: that it may is not worth a word."""
+    found = tuple(standings)
+    place = PLACE[draining]
+    sure = {
+        name
+        for standing in found
+        for name in standing.workers
+        if all(s.workers[name][place] for s in found if name in s.workers)
+    }
+    return tuple(
+        evolve(
+            standing,
+            workers={
+                name: record if name in sure else (*record[:place], 0, *record[place + 1 :])
+                for name, record in standing.workers.items()
+            },
+        )
+        for standing in found
+    )
 
 
 def _short(names: Iterable[str | None], longest: int, name: Callable[[int], str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Where files go."""
     parser.addini(
         "peeklock_artifacts",
-        "folder for the report, the program and the trace of what a check found; empty for none",
+        "folder for the page, the program and the trace of what a check found; empty for none",
         default=".peeklock",
     )
 

@@ -7,13 +7,14 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from peeklock.harness.naming import Names
+from peeklock.harness.monitor import NOT_HERE, NOT_LIKE_THIS
+from peeklock.harness.naming import Names, without_doubtful_shutdowns
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import ABANDONS, Answer, Call
+from peeklock.spec.actions import ABANDONS, Answer, Call, Event
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
 from peeklock.spec.narrative import describe_worker, get
 from peeklock.spec.state import Result, Row, attempt_count, row
@@ -30,6 +31,8 @@ _RESULTS = {
     (Result.APPLICATION_ERROR,): " with an application error",
     (Result.POISON,): " with a poison failure",
 }
+_NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
+"""What may happen to a worker at any time, and is none of its choices."""
 
 
 class Watching(Protocol):
@@ -57,12 +60,14 @@ def tell(
     reason: str = "",
     allowed: Sequence[str] = (),
     promises: Sequence[str] = (),
+    then: str = "",
     notes: Sequence[str] = (),
 ) -> Tale:
     """The tale of a run that was seen, by a fresh monitor that takes it all in again.
 
     It ends at the first observation that no state explains. ``reason``, ``allowed`` and ``promises`` say what is
-    wrong with the last observation where something else than the monitor found it, or knows better.
+    wrong with the last observation where something else than the monitor found it, or knows better; or with what
+    came ``then``, such as that nothing more came.
     """
     seen = tuple(observations)
     if not seen:
@@ -70,19 +75,20 @@ def tell(
     telling = _Telling(make_monitor(), seen)
     violation = telling.whole()
     steps, last = telling.steps, telling.last
-    reason = reason or ("" if violation is None else violation.reason)
-    if reason:
-        steps[-1] = evolve(steps[-1], mark="not allowed here")
+    if then and violation is None:
+        steps.append(telling.afterwards(then))
+    mark, wrong = telling.wrong(last, reason or ("" if violation is None else violation.reason))
+    steps[-1] = evolve(steps[-1], mark=mark)
+    states = telling.states(last) if mark else ()
     return Tale(
         title,
         tuple(steps),
         setting,
         sentences_of(promises or (() if violation is None else violation.promises)),
-        (f"Step {steps[-1].number}: {steps[-1].sentence}.", f"{reason[0].upper()}{reason[1:]}.")
-        if reason
-        else (),
+        (f"Step {steps[-1].number}: {steps[-1].sentence}.", wrong) if mark else (),
         tuple(telling.instead(last, allowed or (() if violation is None else violation.allowed))),
-        telling.states(last) if reason else (),
+        states[:MOST_STATES],
+        len(states[MOST_STATES:]),
         telling.names.legend,
         tuple(notes),
     )
@@ -102,6 +108,8 @@ class _Telling:
         self._monitor, self._seen, self.names = monitor, seen, Names(seen)
         self._items = {s.token: s.item for s in seen if s.token is not None and s.item is not None}
         self.steps: list[TaleStep] = []
+        self._moved = False
+        """Did the latest step change what is known of the store?"""
         self.last = seen[-1]
 
     def whole(self) -> Violation | None:
@@ -118,6 +126,12 @@ class _Telling:
             if violation is not None:
                 return violation
         return None
+
+    def afterwards(self, what: str) -> TaleStep:
+        """What came after all that was seen, in the lane of the worker that it names first, if it does."""
+        who = next((s.who for s in self.steps if s.who and what.startswith(f"{s.who} ")), "")
+        self._moved = True
+        return TaleStep(len(self._seen) + 1, who, what.removeprefix(f"{who} "))
 
     def _kept(self) -> frozenset[int]:
         """The numbers of the steps that are told: all, or of many the latest about the same item or worker."""
@@ -157,7 +171,7 @@ class _Telling:
         after = self._known()
         if seen.call is Call.FETCH:  # the answer says the count
             before = evolve(before, counts=after.counts)
-        item = self._item_of(seen)
+        item, self._moved = self._item_of(seen), before.items != after.items
         ways = after.items.get(item, ()) if item is not None else ()
         self.steps.append(
             TaleStep(
@@ -174,11 +188,14 @@ class _Telling:
         )
         return violation
 
+    def _standings(self) -> tuple[Standing, ...]:
+        return without_doubtful_shutdowns(self._monitor.standings())
+
     def _known(self) -> _Known:
         items: dict[str, dict[str, None]] = {}
         counts: dict[str, dict[int, None]] = {}
         workers: dict[str, dict[str, None]] = {}
-        for standing in self._monitor.standings():
+        for standing in self._standings():
             for name, record in standing.items.items():
                 items.setdefault(name, {})[self.names.item_in_words(standing, name)] = None
                 counts.setdefault(name, {})[record[PLACE[attempt_count]]] = None
@@ -192,8 +209,9 @@ class _Telling:
 
     def _truth(self, before: _Known, after: _Known) -> Iterator[str]:
         for name, ways in after.items.items():
-            if set(ways) != set(before.items.get(name, ())):
-                yield _either(ways)
+            was = before.items.get(name, ())
+            if set(ways) != set(was):
+                yield _either(ways, was)
             counts = after.counts[name]
             if counts != before.counts.get(name, (0,)):
                 yield f"{self.names.item(name)}'s attempt count is {' or '.join(map(str, counts))}"
@@ -203,7 +221,7 @@ class _Telling:
             return ()
         ways = after.workers[worker]
         was = before.workers.get(worker, (describe_worker(INITIAL_WORKER),))
-        return () if set(ways) == set(was) else (_either(ways),)
+        return () if set(ways) == set(was) else (_either(ways, was),)
 
     # What was seen, in words
 
@@ -222,9 +240,9 @@ class _Telling:
         if seen.token is None:
             return name
         if seen.token == NEVER_ISSUED:
-            return "by a token that was never issued"
+            return "under a token that was never issued"
         token = self.names.token(seen.token)
-        return f"{name} by {token}" if name else f"by {token}"
+        return f"{name} under {token}" if name else f"under {token}"
 
     def _does(self, seen: Observation) -> str:
         if seen.counts is not None:
@@ -260,7 +278,7 @@ class _Telling:
 
     def _handed_out(self, seen: Observation) -> str:
         assert seen.item is not None
-        token = "" if seen.token is None else f", {self.names.token(seen.token)}"
+        token = "" if seen.token is None else f" under {self.names.token(seen.token)}"
         count = "" if seen.attempt is None else f", attempt count {seen.attempt}"
         return f"{self.names.item(seen.item)}{token}{count}"
 
@@ -287,51 +305,86 @@ class _Telling:
             if arrow:
                 calls.setdefault(call, []).append(answer)
             else:
-                other.append(text)
+                other.append(shown(text))
         made = "" if seen.call is None else seen.call.value
-        if made in calls:
-            calls, other = {made: calls[made]}, []
-        for call, answers in calls.items():
-            if call == Call.FETCH.value and Answer.OK.value in answers:
+        named = [call for call in calls if call.split(" ")[0] == made]
+        for call in named:
+            answers = calls[call]
+            if seen.call is Call.FETCH and Answer.OK.value in answers:
                 answers = [*self._could_be_handed_out(seen), *(a for a in answers if a != Answer.OK.value)]
-            yield f"{call} {ARROW} {_any_of(sorted(answers, key=lambda a: a == Answer.RETRYABLE.value))}"
-        yield from map(shown, other)
+            others = [a for a in answers if a != Answer.RETRYABLE.value]
+            if others:
+                yield f"{call} {ARROW} {_any_of(others)}"
+            if len(others) < len(answers):
+                yield f"{call} {ARROW} {Answer.RETRYABLE.value}, if it fails"
+        if named:
+            return
+        if not calls:
+            yield from other
+            return
+        yield f"{'another' if made else 'a'} call: {_any_of(list(calls))}"
+        own = [text for text in other if text not in _NOT_ITS_OWN]
+        if own:
+            yield f"or without a call: {'; '.join(own)}"
 
     def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
+        """The items that a fetch could return, as its answer would be told."""
         found: dict[str, None] = {}
+        used = sum(s.token == seen.token for s in self._seen if s.call is Call.FETCH) > 1
+        token = " under a fresh token" if used and seen.token is not None else ""
         for standing in self._monitor.standings():
             for name, record in standing.items.items():
-                if get(record, row) in (Row.READY, Row.EXPIRED):
-                    if name == seen.item and found:
-                        continue  # it could be handed out but for those that are older
-                    count = (
-                        "" if seen.attempt is None else f", attempt count {record[PLACE[attempt_count]] + 1}"
-                    )
-                    found[f"{self.names.item(name)}{count}"] = None
+                if get(record, row) not in (Row.READY, Row.EXPIRED):
+                    continue
+                if name == seen.item and found:
+                    continue  # it could be handed out but for those that are older
+                told = "" if seen.attempt is None else f", attempt count {record[PLACE[attempt_count]] + 1}"
+                found[f"{self.names.item(name)}{token}{told}"] = None
         yield from found
 
+    def wrong(self, seen: Observation, reason: str) -> tuple[str, str]:
+        """What is wrong with the last step: in a few words, and as a sentence; nothing where nothing is."""
+        if not reason:
+            return "", ""
+        where = self._where(seen)
+        because = f": {where}." if where else "."
+        word = {NOT_LIKE_THIS: "wrong answer", NOT_HERE: "not allowed here"}.get(reason, reason.rstrip("."))
+        named = word.startswith(tuple(f"{self.names.item(name)} " for name in self._items.values()))
+        return word, (word if named else word[0].upper() + word[1:]) + because
+
+    def _where(self, seen: Observation) -> str:
+        """Where the item stood that the step is about; nothing where that is not known, or does not tell."""
+        item = self._item_of(seen)
+        if (
+            item is None
+            or self._moved
+            or (seen.call is Call.FETCH and any(True for _ in self._could_be_handed_out(seen)))
+        ):
+            return ""
+        ways = self._known().items.get(item, ())
+        return ways[0] if len(ways) == 1 else ""
+
     def states(self, seen: Observation) -> tuple[tuple[str, ...], ...]:
-        """The states that explain all but what is wrong; a few of them."""
+        """The states that explain all but what is wrong."""
         item = self._item_of(seen)
         told: dict[tuple[str, ...], None] = {}
-        for standing in self._monitor.standings():
+        for standing in self._standings():
             names = list(standing.items)
             if item in names and len(names) > MOST_ITEMS:
                 names = [n for n in names if n == item]
             told[self.names.state_in_words(standing, names)] = None
-        states = list(told)
-        if len(states) > MOST_STATES:
-            return (*states[:MOST_STATES], (f"and {len(states) - MOST_STATES} more",))
-        return tuple(states)
+        return tuple(sorted(told))
 
 
 def _delay(lasts_ms: int | None) -> str:
     return f" with a delay of {lasts_ms} ms" if lasts_ms else ""
 
 
-def _either(ways: Sequence[str], most: int = 3) -> str:
-    more = [f"{len(ways) - most} more"] if len(ways) > most else []
-    return ", or ".join([*ways[:most], *more])
+def _either(ways: Sequence[str], was: Sequence[str], most: int = 3) -> str:
+    """The ways in which something may stand, those first in which it stood before."""
+    told = sorted(ways, key=lambda way: (way not in was, way))
+    more = [f"{len(told) - most} more"] if len(told) > most else []
+    return ", or ".join([*told[:most], *more])
 
 
 def _any_of(texts: Sequence[str]) -> str:

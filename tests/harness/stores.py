@@ -61,8 +61,8 @@ def check_store(
     ``retryable`` and ``permanent`` are exceptions of the store's own that count as such; ``may_be_busy`` allows it to
     answer retryable errors when nothing was made to fail. ``call_limit_s`` is how long one call may take and
     ``budget_s`` how long all runs, in seconds. A store without a virtual clock is waited for, with locks as short as
-    its calls allow; that makes few runs. Where something is found, a report, a program and a trace of it are
-    written into a folder of ``artifacts``.
+    its calls allow; that makes few runs. Where something is found, a page, a program and a trace of it are written
+    into a folder of ``artifacts``.
 
     ``ContractViolation`` with the shortest run that breaks the contract, ``Inconclusive`` where nothing can be said,
     ``AdapterError`` where the adapter is at fault.

@@ -16,6 +16,7 @@ from peeklock.spec.protocol import PROMISES
 TIME, ORCHESTRATOR = "time", "orchestrator"
 """Who does what no worker does."""
 ARROW = "→"
+BEFORE = "What was true then, by all that was seen before:"
 _THIRD_PERSON = {
     "enqueue": "enqueues",
     "fetch": "fetches",
@@ -58,9 +59,17 @@ class TaleStep:
 
     @property
     def answered(self) -> str:
-        """The answer with what is behind it; empty where there is none."""
-        note = f"({self.note})" if self.note else ""
-        return " ".join(part for part in (self.answer, note) if part)
+        """The answer with what is behind it; empty where there is neither."""
+        if not self.answer:
+            return self.note
+        return f"{self.answer} ({self.note})" if self.note else self.answer
+
+    @property
+    def truth_told(self) -> tuple[str, ...]:
+        """What changed in the store; where nothing did and more than one state is possible, that."""
+        if self.truth or self.possible == 1:
+            return self.truth
+        return (f"still one of {self.possible}",)
 
     @property
     def sentence(self) -> str:
@@ -71,9 +80,9 @@ class TaleStep:
         if self.is_call:
             verb, _, rest = self.does.partition(" ")
             told = f"{self.who} {_THIRD_PERSON[verb]} {rest}".rstrip()
-        if not self.answered:
-            return told
-        return f"{told}; the store answers: {self.answered}" if self.answer else f"{told} {self.answered}"
+        if not self.answer:
+            return f"{told} ({self.note})" if self.note else told
+        return f"{told}; the store answers: {self.answered}"
 
 
 @frozen
@@ -92,6 +101,8 @@ class Tale:
     """What would have been right instead of the last step."""
     before: tuple[tuple[str, ...], ...] = ()
     """The states that the run could have been in before the last step, in words; a few of them."""
+    more_before: int = 0
+    """How many more there are."""
     names: tuple[tuple[str, str], ...] = ()
     """Short names that stand for long ones."""
     notes: tuple[str, ...] = ()
@@ -135,6 +146,7 @@ def tale_of_steps(
     promises: Iterable[str] = (),
     found: Iterable[str] = (),
     allowed: Iterable[str] = (),
+    allowed_heading: str = "Right would have been:",
     notes: Iterable[str] = (),
 ) -> Tale:
     """The tale of a run of the model. ``broken_at`` is the place of the step that is wrong, from 0."""
@@ -161,6 +173,7 @@ def tale_of_steps(
         tuple(found),
         tuple(allowed),
         notes=tuple(notes),
+        allowed_heading=allowed_heading,
     )
 
 

@@ -1,4 +1,4 @@
-"""A failure of a store as it is printed, and as files to keep: the report, a program and a trace."""
+"""A failure of a store as it is printed, and as files to keep: a page, a program and a trace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from peeklock.harness.failure import Failure
 from peeklock.harness.lanes import as_text
+from peeklock.harness.page import as_html
 from peeklock.harness.retelling import tell
 from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.tale import Tale
@@ -41,27 +42,30 @@ def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     if failure.seen_at_repeat is not None:
         parts.append("What was seen when it was repeated:")
         parts.append("\n".join(f"  {n:>3}  {one}" for n, one in enumerate(failure.seen_at_repeat, 1)))
-    parts.append(
-        "To see it again:\n\n"
-        + "".join(f"    {line}".rstrip() + "\n" for line in failure.program().splitlines())
-    )
+    parts.append("To see it again:\n\n" + "".join(f"    {line}\n" for line in failure.program().splitlines()))
     parts.append("\n".join(f"written to {path}" for path in files))
     return "\n\n".join(part.rstrip() for part in parts if part)
 
 
 def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
     """Write the files of a failure into a folder of its own in this directory, and return what was written."""
-    folder = directory / re.sub(r"[^A-Za-z0-9_.-]+", "_", failure.subject)[-100:].lstrip(".")
+    folder = folder_of(failure, directory)
     folder.mkdir(parents=True, exist_ok=True)
     if not (directory / ".gitignore").exists():
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
+    program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
     texts = {
-        "report.txt": told(failure) + "\n",
-        "reproduce.py": failure.program(),
-        "trace.jsonl": "".join(f"{line}\n" for line in failure.trace_lines()),
+        "failure.html": as_html(tale_of(failure), {"reproduce.py": program, "trace.jsonl": trace}),
+        "reproduce.py": program,
+        "trace.jsonl": trace,
     }
     for name, text in texts.items():
         unfinished = folder / f"{name}.part"
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
         unfinished.replace(folder / name)
     return tuple(folder / name for name in texts)
+
+
+def folder_of(failure: Failure, directory: Path) -> Path:
+    """The folder in this directory that is for the failures of this subject."""
+    return directory / (re.sub(r"[^A-Za-z0-9_.-]+", "_", failure.subject)[-100:].lstrip(".") or "_")

@@ -29,6 +29,11 @@ Role: TypeAlias = Literal["store", "worker"]
 _WORDS = {int: "a whole number", str: "a text", bool: "true or false", dict: "an object", list: "a list"}
 
 
+def handshake(role: Role) -> dict[str, Any]:
+    """The first line that a program is sent."""
+    return {"peeklock": VERSION, "role": role}
+
+
 class Conversation:
     """The lines that go to and fro with one program. It starts the program, and ends it."""
 
@@ -68,7 +73,7 @@ class Conversation:
 
     def _shake_hands(self, role: Role) -> Line:
         place = "the handshake"
-        self.say({"peeklock": VERSION, "role": role}, place)
+        self.say(handshake(role), place)
         line = self.hear(place)
         version = line.data.get("peeklock")
         if type(version) is not int:

@@ -42,6 +42,15 @@ class StoreProgram:
         """The program has been ended."""
         return self._conversation.is_over
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._conversation.child.pid
+
+    def set_timeout(self, seconds: float) -> None:
+        """How long each message may take from now on."""
+        self._conversation.child.timeout_s = seconds
+
     def new_store(self) -> ProgramStore:
         """A fresh empty store; the one before it is over."""
         self._conversation.lines.clear()

@@ -8,13 +8,19 @@ from typing import Any
 from attrs import evolve, field, fields, frozen
 
 from peeklock.harness.failure import Failure
-from peeklock.harness.observation import Observation
+from peeklock.harness.lanes import as_text
 from peeklock.harness.playing import Played
+from peeklock.harness.retelling import tell
 from peeklock.harness.scene import Finding, Setup
 from peeklock.harness.script import Script, as_source
+from peeklock.harness.tale import Tale
+from peeklock.harness.telling import WIDTH
 from peeklock.harness.world import Violation
 from peeklock.spec.actions import Event
 from peeklock.spec.policy import POLICIES, Policy
+
+UNKNOWN = "run_worker = ...  # the function that was checked"
+"""Stands in a program for a function that cannot be imported."""
 
 
 @frozen(kw_only=True)
@@ -35,9 +41,7 @@ class WorkerFailure(Failure):
     def program(self) -> str:
         """A Python program of a few lines that plays the script again."""
         module, _, name = (self.importable or "").partition(":")
-        given = (
-            f"from {module} import {name}" if name else "run_worker = ...  # the function that was checked"
-        )
+        given = f"from {module} import {name}" if name else UNKNOWN
         records = ["DeliveryPlan", "Fault", "ItemPlan", "Script"]
         options = [
             (f.name, getattr(self.setup, f.name))
@@ -122,32 +126,40 @@ def importable(function: Callable[..., Any]) -> str | None:
     return f"{module}:{name}"
 
 
-def told(failure: WorkerFailure) -> str:
-    """The failure as it is printed."""
+def tale_of(failure: WorkerFailure) -> Tale:
+    """The failure, told step by step."""
     finding = failure.finding
-    lines = [f"{failure.subject} does not keep the protocol under the policy {failure.setup.policy.name}"]
-    lines += [f"  {sentence}" for sentence in failure.sentences]
+    notes = []
     if finding.duty is not None:
         source = f" (set by {finding.duty.source})" if finding.duty.source else ""
-        lines.append(f"  duty '{finding.duty.name}': {finding.duty.sentence}{source}")
-    lines += ["", *_trace(failure.observations)]
-    lines += ["", f"{finding}"]
-    lines += [f"  allowed: {text}" for text in finding.allowed if text not in _NOT_ITS_OWN]
+        notes.append(f"duty '{finding.duty.name}': {finding.duty.sentence}{source}")
+    if not failure.deterministic:
+        notes.append("The same script, played again, went otherwise: the worker is nondeterministic.")
+    return tell(
+        failure.observations,
+        failure.setup.monitor,
+        title=f"{failure.subject} does not keep the protocol under the policy {failure.setup.policy.name}",
+        reason=finding.reason,
+        allowed=tuple(text for text in finding.allowed if text not in _NOT_ITS_OWN),
+        promises=failure.promises,
+        then=finding.what,
+        notes=notes,
+    )
+
+
+def told(failure: WorkerFailure) -> str:
+    """The failure as it is printed."""
+    parts = [as_text(tale_of(failure), WIDTH)]
     if failure.seen_at_repeat is not None:
-        lines += ["", "the same script, played again, went otherwise: the worker is nondeterministic"]
-        lines += _trace(failure.seen_at_repeat)
-    lines += ["", "to play it again:", "", *(f"    {line}" for line in failure.program().splitlines())]
-    lines += ["", f"found in run {failure.runs}, {failure.seconds:.1f} s" + _seed(failure.seed)]
-    return "\n".join(lines)
+        again = (f"{o.at_ms:>9} ms  {evolve(o, place='')}" for o in failure.seen_at_repeat)
+        parts.append("\n".join(("What was seen when it was played again:", *again)))
+    parts.append(
+        "\n".join(("To play it again:", "", *(f"    {x}".rstrip() for x in failure.program().splitlines())))
+    )
+    seed = "" if failure.seed is None else f", seed {failure.seed}"
+    parts.append(f"Found in run {failure.runs}, {failure.seconds:.1f} s{seed}.")
+    return "\n\n".join(parts)
 
 
 _NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
 """What may happen to a worker at any time, and is none of its choices."""
-
-
-def _seed(seed: int | None) -> str:
-    return "" if seed is None else f", seed {seed}"
-
-
-def _trace(seen: tuple[Observation, ...]) -> list[str]:
-    return [f"{o.at_ms:>9} ms  {evolve(o, place='')}" for o in seen]
