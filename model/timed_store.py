@@ -13,7 +13,7 @@ from typing import TypeAlias
 from attrs import define, evolve, field, frozen
 
 from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Event
-from peeklock.spec.capabilities import Capabilities, Order, store_alone
+from peeklock.spec.capabilities import Capabilities, Order, honest, store_alone
 from peeklock.spec.evaluate import (
     INITIAL_ITEM,
     INITIAL_WORKER,
@@ -117,7 +117,6 @@ def nothing(items: int) -> Moment:
 
 _QUIET = frozenset({"cancel", "expiry"})
 _LOUD = _QUIET | {"ack-retryable", "renewal-retryable", "abandon-fails", "fetch-lost", "response-lost"}
-_WRONG = ("refused_wrongly", "refused_wrongly_by_any_error")
 _NOBODY = INITIAL_WORKER
 """Who calls without a token."""
 
@@ -140,9 +139,8 @@ class TimedStore:
 
     def __attrs_post_init__(self) -> None:
         own = {a.name for a in self._actions(_QUIET)}
-        for action in self._actions(_LOUD):
-            if action.pieces[0] in _WRONG:
-                continue  # nobody can make a store refuse what it could have done
+        # Nobody can make a store refuse what it could have done.
+        for action in honest(self._actions(_LOUD)):
             kind = Fault.NONE
             if action.name not in own:
                 kind = Fault.AFTER_EFFECT if action.label.takes_effect else Fault.BEFORE_EFFECT

@@ -139,6 +139,8 @@ class Piece:
     event: Event | None = None
     counts: Metric | None = None
     due: Timer | None = None
+    spurious: bool = False
+    """The store refuses what it could have done."""
 
 
 def _piece(function: Callable[..., Clause], **label: object) -> Piece:
@@ -154,9 +156,9 @@ def _piece(function: Callable[..., Clause], **label: object) -> Piece:
 _Decorator: TypeAlias = Callable[[Callable[..., Clause]], Piece]
 
 
-def outcome(*calls: Call, answer: Answer, takes_effect: bool = False) -> _Decorator:
+def outcome(*calls: Call, answer: Answer, takes_effect: bool = False, spurious: bool = False) -> _Decorator:
     """How the store can answer one of these calls about item i and token t, and what then changes in it."""
-    return lambda f: _piece(f, calls=calls, answers=(answer,), takes_effect=takes_effect)
+    return lambda f: _piece(f, calls=calls, answers=(answer,), takes_effect=takes_effect, spurious=spurious)
 
 
 def reaction(*calls: Call, to: tuple[Answer, ...], counts: Metric | None = None) -> _Decorator:
@@ -183,6 +185,7 @@ class Action:
     prolongs: bool = False
     due: Timer | None = None
     pieces: tuple[str, ...] = field(default=())
+    spurious: bool = False
 
     @property
     def worker(self) -> Term | None:

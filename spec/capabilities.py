@@ -7,8 +7,9 @@ Each difference is a change of the store's outcomes; what a declared store may n
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from typing import Any
 
 from attrs import evolve, fields, frozen
 
@@ -17,6 +18,17 @@ from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Piece
 from peeklock.spec.protocol import compose
 from peeklock.spec.state import completions
 from peeklock.spec.terms import Term, rebuild
+
+MOST_QUOTED = 60
+
+
+class CapabilitiesError(ValueError):
+    """Capabilities that cannot be: a name or a value that does not exist, in one line."""
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
 
 
 class Renewal(enum.Enum):
@@ -115,15 +127,36 @@ class Capabilities:
             lacking.add(Call.CANCEL)
         return tuple(c for c in Call if c not in lacking)
 
-    @property
-    def promised(self) -> frozenset[str]:
-        """The promises that such a store keeps whatever its callers do."""
-        torn = {"S1", "S2", "S3"} if self.completion is CompletionWrite.SEPARATE else set()
-        return frozenset({"S1", "S2", "S3", "S4", "S5", "S6"} - torn)
+    @classmethod
+    def declared(cls, values: object) -> Capabilities:
+        """Capabilities from their names and values; what is left out is as in the standard contract.
+
+        ``CapabilitiesError`` for a name or a value that does not exist.
+        """
+        if not isinstance(values, Mapping):
+            raise CapabilitiesError(
+                "the capabilities are no table; allowed: names and values of capabilities"
+            )
+        names = [f.name for f in fields(cls)]
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in names:
+                raise CapabilitiesError(f"unknown capability {_quoted(name)}; allowed: {', '.join(names)}")
+            kind = cls.named(name)
+            if issubclass(kind, enum.Enum):
+                members = {m.value: m for m in kind}
+                if not isinstance(value, str) or value not in members:
+                    raise CapabilitiesError(f"{name} is {_quoted(value)}; allowed: {', '.join(members)}")
+                found[name] = members[value]
+            elif isinstance(value, bool):
+                found[name] = value
+            else:
+                raise CapabilitiesError(f"{name} is {_quoted(value)}; allowed: true, false")
+        return cls(**found)
 
 
 STANDARD = Capabilities()
-OF_A_STORE = frozenset({*STANDARD.promised, "C1", "C2", "C4", "C6"})
+OF_A_STORE = frozenset({"S1", "S2", "S3", "S4", "S5", "S6", "C1", "C2", "C4", "C6"})
 """The promises that speak of the store alone; the others are about workers that keep to a policy."""
 
 
@@ -211,3 +244,8 @@ def store_alone(capabilities: Capabilities) -> tuple[Action, ...]:
             by_policy=False,
         )
     )
+
+
+def honest(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """The actions of a store that may fail, but never refuses what it could have done."""
+    return tuple(a for a in actions if not a.spurious)

@@ -72,6 +72,7 @@ def _with_answer(call: Call, outcome: Piece, reaction: Piece, by_policy: bool) -
         label=label,
         timer=outcome.clause.timer,
         prolongs=outcome.clause.prolongs,
+        spurious=outcome.spurious,
         pieces=(outcome.name, reaction.name),
     )
 

@@ -184,7 +184,7 @@ def _failing(calls: tuple[Call, ...], retryable: Term, spurious: Term) -> tuple[
         """The store fails before anything took effect."""
         return when(retryable)
 
-    @outcome(*calls, answer=Answer.PERMANENT)
+    @outcome(*calls, answer=Answer.PERMANENT, spurious=True)
     def refused_wrongly(i: Item, t: Token) -> Clause:
         """The store refuses what it could have done (corruption, a bug): nothing changes."""
         allowed = is_current(i, t) if calls == ABANDONS else lock_is_valid(i, t)

@@ -16,11 +16,10 @@ from rich.table import Table
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.show import console, say
-from peeklock.harness.vectors_file import VectorsError, declared
 from peeklock.model.export_common import write_whole
 from peeklock.model.vectors import VERSION, Vectors, file_name, vectors_of
 from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import STANDARD, Capabilities
+from peeklock.spec.capabilities import STANDARD, Capabilities, CapabilitiesError
 
 OURS = tuple(file_name(call) for call in Call)
 """The names of the files that this command writes."""
@@ -70,10 +69,10 @@ def _capabilities(path: Path) -> Capabilities:
         text = path.read_text(encoding="utf-8")
         if path.suffix not in (".toml", ".json"):
             raise UsageError(f"{path}: of an unknown kind; allowed: FILE.toml, FILE.json")
-        return declared(tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))
+        return Capabilities.declared(tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (VectorsError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+    except (CapabilitiesError, UnicodeDecodeError, tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
 
 

@@ -13,9 +13,10 @@ from statistics import median
 
 from mutant import RunMutant, StoreMutant
 from registry import ELSEWHERE, RACES, RUNS, STORES
-from walking import MOST_EXAMPLES, hunt
 
 from peeklock.harness.concurrent import check_store_concurrently
+from peeklock.harness.report import ContractViolation
+from peeklock.harness.stores import check_store
 
 PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
 SEEDS, MOST_ROUNDS = range(10), 600
@@ -29,11 +30,11 @@ This page is written by `tests/bench/mutants_table.py`; the times are of the mac
 
 ## Faulty stores
 
-Random calls from a seed, every answer held against the contract by the monitor; {len(SEEDS)} seeds, at most
-{MOST_EXAMPLES} walks each. Given are the medians of the walks and of the time until the fault was caught, and the
-promises that were named at every seed, or one of which was at each.
+`check_store` in its default budget, at {len(SEEDS)} seeds. Given are the medians of the runs that were made until the
+fault was caught, and of the whole time, in which the run is shortened as well; and the promises that were named at
+every seed, or one of which was at each.
 
-| fault | reported | promise | walks | ms |
+| fault | reported | promise | runs | ms |
 | --- | --- | --- | --- | --- |
 """
 _RACES = """
@@ -70,18 +71,20 @@ def _reported(mutant: StoreMutant | RunMutant) -> str:
 
 
 def _store_row(mutant: StoreMutant) -> str:
-    walks, times_ms, named = [], [], []
+    runs, times_ms, named = [], [], []
     for seed in SEEDS:
         began = time.perf_counter()
-        caught = hunt(mutant.make, seed)
-        times_ms.append((time.perf_counter() - began) * 1_000)
-        if caught is None:
+        try:
+            check_store(mutant.make, seed=seed)
+        except ContractViolation as caught:
+            runs.append(caught.failure.runs)
+            named.append(set(caught.failure.promises))
+        else:
             raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
-        walks.append(caught.examples)
-        named.append(set(caught.promises))
+        times_ms.append((time.perf_counter() - began) * 1_000)
     always = set.intersection(*named)
     told = ", ".join(sorted(always)) or " or ".join(sorted(mutant.promises))
-    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(walks):g} | {median(times_ms):.0f} |"
+    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(runs):g} | {median(times_ms):.0f} |"
 
 
 def _race_row(mutant: StoreMutant) -> str:

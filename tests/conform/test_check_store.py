@@ -144,8 +144,10 @@ def test_a_failure_is_told_to_a_reader_who_does_not_know_the_specification(tmp_p
     ):
         assert words.lower() in message.lower(), words
     folder = next(path for path in tmp_path.iterdir() if path.is_dir())
-    assert {p.name for p in folder.iterdir()} == {"report.txt", "reproduce.py", "trace.jsonl"}
-    assert (folder / "report.txt").read_text().strip() in message
+    assert {p.name for p in folder.iterdir()} == {"failure.html", "reproduce.py", "trace.jsonl"}
+    page = (folder / "failure.html").read_text(encoding="utf-8")
+    assert "a call with a token that is not current changes nothing" in page
+    assert "def reproduce(store):" in page
 
 
 def test_the_trace_of_a_failure_can_be_read(tmp_path: Path) -> None:
@@ -313,8 +315,6 @@ def test_the_plugin_sums_up_and_keeps_what_was_found(tmp_path: Path) -> None:
         sys.executable,
         "-m",
         "pytest",
-        "-p",
-        "peeklock.harness.plugin",
         "--strict-markers",
         "test_it.py",
     ]
@@ -323,4 +323,4 @@ def test_the_plugin_sums_up_and_keeps_what_was_found(tmp_path: Path) -> None:
     assert "PlainStore conforms: 5" in run.stdout
     assert "LocksNeverExpire does not keep its contract: C1" in run.stdout
     assert "site-packages/hypothesis" not in run.stdout, "the traceback is short"
-    assert list(tmp_path.glob(".peeklock/*/report.txt"))
+    assert list(tmp_path.glob(".peeklock/*/failure.html"))

@@ -20,7 +20,7 @@ from specified_store import SpecifiedStore
 import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery, PermanentError
 from peeklock.harness.vectors import VectorsError, read_vectors, replay
-from peeklock.harness.vectors_file import Vector, declared
+from peeklock.harness.vectors_file import Vector
 from peeklock.model.timed_store import Fault
 from peeklock.model.vectors import Vectors, file_name, vectors_of
 from peeklock.model.vectors_cover import MOST_CALLS
@@ -140,7 +140,7 @@ def test_files_are_as_the_schema_says(capabilities: Capabilities) -> None:
     for name, text in vectors_of(capabilities).texts.items():
         data = json.loads(text)
         assert list(errors(data, SCHEMA, SCHEMA)) == [], name
-        assert declared(data["capabilities"]) == capabilities
+        assert Capabilities.declared(data["capabilities"]) == capabilities
 
 
 def test_the_schema_refuses_what_is_not_so() -> None:

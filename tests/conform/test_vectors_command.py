@@ -14,7 +14,6 @@ from specified_store import SpecifiedStore
 from peeklock.cli.main import run
 from peeklock.harness.adapter import PermanentError, RetryableError
 from peeklock.harness.vectors import read_vectors
-from peeklock.harness.vectors_file import declared
 from peeklock.model.vectors import file_name
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, Expired, Order, Renewal
@@ -129,4 +128,4 @@ def test_the_page_quotes_what_there_is() -> None:
     there = json.loads((DOCS / "vectors" / "store-ack.json").read_text(encoding="utf-8"))["vectors"]
     assert json.loads(quoted) in there
     (toml,) = blocks("toml")
-    assert declared(tomllib.loads(toml)) == Capabilities(renew=False, order=Order.NONE)
+    assert Capabilities.declared(tomllib.loads(toml)) == Capabilities(renew=False, order=Order.NONE)

@@ -20,6 +20,7 @@ _UNSEEN_HANDLERS = frozenset(
     {Event.HANDLER_STARTS, Event.HANDLER_SUCCEEDS, Event.HANDLER_FAILS, Event.HANDLER_MISSING}
 )
 _UNSEEN_STOPS = frozenset({Event.HANDLER_STOPPED, Event.CRASH, Event.SHUTDOWN, Event.GRACE_ENDS})
+_NO_STORES_FAULT = frozenset({"cancel", "expiry"})
 BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
 MOST_REMEMBERED = 200_000
 """Steps kept, so that memory does not grow with the length of a run."""
@@ -38,6 +39,8 @@ class Engine:
         self.variant, self.scope = variant, scope
         self.steppers = tuple(Stepper(a) for a in actions)
         self.promises = StepPromises(variant, actions)
+        quiet = evolve(variant, faults=variant.faults & _NO_STORES_FAULT)
+        self._unfailing = StepPromises(quiet, actions)
         self._by_call: dict[Call, list[Stepper]] = {}
         self._by_event: dict[Event, list[Stepper]] = {}
         for stepper in self.steppers:
@@ -160,6 +163,8 @@ class Engine:
         Of the steps that it could have been, the one that breaks the fewest is taken.
         """
         found = []
+        # Where a store stands alone no fault excuses a refusal: what is made to fail may be tried again.
+        refuses = seen.answer is Answer.PERMANENT and not self.has_workers
         for stepper in self.speaking_of(seen):
             action = stepper.action
             if not _fits(action.label, seen):
@@ -168,7 +173,8 @@ class Engine:
                 held = core.state[0][w][HELD] if core.state[0] else 0
                 if seen.names_token and action.label.call is not Call.FETCH and held not in (0, i + 1):
                     continue
-                found.append(self.promises.broken_by(action, core.state, w, i))
+                promises = self._unfailing if refuses else self.promises
+                found.append(promises.broken_by(action, core.state, w, i))
         some = [f for f in found if f]
         return min(some, key=len) if some else frozenset()
 

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from peeklock.harness.steps import NEVER_ENQUEUED, Fault, Step
 from peeklock.spec.actions import Action, Answer, Call, Event, Timer
-from peeklock.spec.capabilities import Capabilities, Order, store_alone
+from peeklock.spec.capabilities import Capabilities, Order, honest, store_alone
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, State, Stepper
 from peeklock.spec.faults import DISHONEST
 from peeklock.spec.policy import RETRY
@@ -52,9 +52,7 @@ def variant(capabilities: Capabilities) -> Variant:
 def honest_actions(capabilities: Capabilities) -> tuple[Action, ...]:
     """What such a store may do with clients that do anything; spurious refusals are left out."""
     assert DISHONEST.name not in HONEST.faults
-    wrong = ("refused_wrongly", "refused_wrongly_by_any_error")
-    actions = specialized(store_alone(capabilities), variant(capabilities).settings)
-    return tuple(a for a in actions if a.pieces[0] not in wrong)
+    return honest(specialized(store_alone(capabilities), variant(capabilities).settings))
 
 
 @cache

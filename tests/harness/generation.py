@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from hypothesis import strategies as st
 
 from peeklock.harness.forecast import Forecast
-from peeklock.harness.steps import NEVER_ENQUEUED, Fault, Program, Step
+from peeklock.harness.steps import NEVER_ENQUEUED, Fault, Program, Step, item_name
 from peeklock.spec.actions import ABANDONS, Call
 from peeklock.spec.capabilities import Capabilities
 
@@ -26,6 +26,8 @@ class Times:
     delays_ms: tuple[int, ...] = (0, 0, 0, 100)
     nudges_ms: tuple[int, ...] = (0, 0, -1, 1)
     """How long after a timer's end to look; the end itself is the most telling moment."""
+    long_ms: int = 100_000
+    """A wait beyond every lock and delay, for what happens to those long over; 0 where it has to be waited for."""
 
 
 VIRTUAL = Times()
@@ -38,6 +40,7 @@ def real_times(unit_ms: int) -> Times:
         (2 * unit_ms, unit_ms, 3 * unit_ms, 5 * unit_ms),
         (0, 0, 0, unit_ms),
         (half_ms, half_ms, -half_ms, -half_ms),
+        long_ms=0,
     )
 
 
@@ -124,7 +127,7 @@ class _Choice:
         if number == MOST_ITEMS:
             return self._fetch()
         delay_ms = self.times.delays_ms[self.a % 4] if self.capabilities.enqueue_delay else 0
-        return Step(Call.ENQUEUE, items=(f"i{number + 1}",), ms=delay_ms)
+        return Step(Call.ENQUEUE, items=(item_name(number + 1),), ms=delay_ms)
 
     def _fetch(self) -> Step:
         if not self.forecast.items:
@@ -170,7 +173,11 @@ def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Prog
     """Short runs that are made of every store: each call, well and ill, by a token in each kind of standing."""
     lock_ms = times.locks_ms[0]
     begun = (Step(Call.ENQUEUE, items=("i1",)), Step(Call.FETCH, ms=lock_ms))
-    over, again = Step(ms=lock_ms + times.nudges_ms[0]), Step(Call.FETCH, ms=lock_ms)
+    last, over, again = (
+        Step(ms=lock_ms + min(times.nudges_ms)),
+        Step(ms=lock_ms + times.nudges_ms[0]),
+        Step(Call.FETCH, ms=lock_ms),
+    )
     gone: list[Program] = [(Step(Call.ACK, delivery=1),)]
     if Call.CANCEL in capabilities.calls:
         gone.append((Step(Call.CANCEL, items=("i1", NEVER_ENQUEUED)),))
@@ -181,6 +188,7 @@ def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Prog
             length_ms = lock_ms if call is Call.RENEW else 0
             made = Step(call, delivery=1, ms=length_ms, fault=fault)
             yield _ended((*begun, made, evolve(made, fault=Fault.NONE)), capabilities, times)
+            yield _ended((*begun, last, made), capabilities, times)
             yield _ended((*begun, over, made), capabilities, times)
             yield _ended((*begun, over, again, made), capabilities, times)
             if fault is Fault.NONE:
@@ -195,7 +203,7 @@ def _more_corners(capabilities: Capabilities, times: Times) -> Iterator[Program]
     has, long_ms, short_ms = capabilities.calls, times.locks_ms[0], times.locks_ms[1]
     after_ms, early_ms = times.nudges_ms[0], min(times.nudges_ms)
     fetch = Step(Call.FETCH, ms=long_ms)
-    three = tuple(Step(Call.ENQUEUE, items=(f"i{n}",)) for n in (1, 2, 3))
+    three = tuple(Step(Call.ENQUEUE, items=(item_name(n),)) for n in (1, 2, 3))
     acked = tuple(Step(Call.ACK, delivery=n) for n in (2, 1, 3))
     yield _ended((*three, fetch, fetch, fetch, *acked), capabilities, times)
     delay_ms = max(times.delays_ms)
@@ -209,11 +217,19 @@ def _more_corners(capabilities: Capabilities, times: Times) -> Iterator[Program]
         )
         if capabilities.abandon_delay:
             yield _ended((three[0], fetch, evolve(back, ms=delay_ms), *wait), capabilities, times)
+    if Call.CANCEL in has:
+        yield _ended((*three, Step(Call.CANCEL, items=three[0].items)), capabilities, times)
+    if times.long_ms:
+        yield _ended((three[0], fetch, Step(ms=times.long_ms), fetch), capabilities, times)
     if Call.RENEW in has:
         for first_ms, then_ms in ((long_ms, short_ms), (short_ms, long_ms)):
             begun = (three[0], evolve(fetch, ms=first_ms), Step(Call.RENEW, delivery=1, ms=then_ms))
             for end_ms in sorted({first_ms, then_ms}):
                 yield _ended((*begun, Step(ms=end_ms + after_ms), fetch), capabilities, times)
+        renewed = Step(ms=long_ms // 2), Step(Call.RENEW, delivery=1, ms=long_ms)
+        yield _ended(
+            (three[0], fetch, *renewed, *renewed, Step(ms=long_ms * 3 // 4), fetch), capabilities, times
+        )
 
 
 def _ended(steps: Program, capabilities: Capabilities, times: Times) -> Program:

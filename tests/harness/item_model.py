@@ -17,8 +17,8 @@ from peeklock.harness.history import Begins, Invoke, Joiner, Operation, Outcome,
 from peeklock.harness.linearize import NotLinearizable, Search
 from peeklock.harness.observation import Observation
 from peeklock.harness.world import Core, Scope, Sight, Violation, with_room, without
-from peeklock.spec.actions import Action, Answer, Call, Timer
-from peeklock.spec.capabilities import OF_A_STORE, STANDARD, Capabilities, store_alone
+from peeklock.spec.actions import Answer, Call, Timer
+from peeklock.spec.capabilities import OF_A_STORE, STANDARD, Capabilities, honest, store_alone
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.narrative import describe_item
@@ -97,12 +97,7 @@ class About:
 
 
 VARIANT = Variant(RETRY, frozenset(f.name for f in FAULTS))
-"""Every fault class on; a store may fail, but see ``_honest``."""
-
-
-def _honest(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """Without the answers that are no truth: a refusal of what could have been done, or of what was done."""
-    return tuple(a for a in actions if "refused wrongly" not in a.name and "dishonestly" not in a.name)
+"""Every fault class on; a store may fail, but see ``honest``."""
 
 
 class ItemModel:
@@ -112,7 +107,7 @@ class ItemModel:
     """
 
     def __init__(self, capabilities: Capabilities = STANDARD) -> None:
-        self.engine: Engine = engine(VARIANT, SCOPE, _honest(store_alone(capabilities)))
+        self.engine: Engine = engine(VARIANT, SCOPE, honest(store_alone(capabilities)))
         self.initial = ItemWorld(with_room(Core(), (), (INITIAL_ITEM,)))
         self._steps: dict[tuple[ItemWorld, About], tuple[ItemWorld, ...]] = {}
 

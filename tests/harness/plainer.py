@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from attrs import evolve
 
 from peeklock.harness.forecast import Forecast
-from peeklock.harness.steps import Fault, Program, Step
+from peeklock.harness.steps import Fault, Program, Step, item_name
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import Capabilities
 
@@ -66,7 +66,7 @@ def _plainer(program: Program, capabilities: Capabilities) -> Iterator[Program]:
 def _renamed(program: Program) -> Program:
     """The program with its items counted from 1, in the order in which they come in."""
     enqueued = [item for step in program if step.call is Call.ENQUEUE for item in step.items]
-    names = {item: f"i{number}" for number, item in enumerate(enqueued, 1)}
+    names = {item: item_name(number) for number, item in enumerate(enqueued, 1)}
     return tuple(evolve(step, items=tuple(names.get(i, i) for i in step.items)) for step in program)
 
 

@@ -23,6 +23,11 @@ class Fault(enum.Enum):
     AFTER_EFFECT = "after its effect"
 
 
+def item_name(number: int) -> str:
+    """The name of the n-th item, from 1. One name begins another, for stores that compare carelessly."""
+    return f"i{'1' if number == 1 else 10 ** (number - 1)}"
+
+
 @frozen
 class Step:
     """One call, or a wait."""

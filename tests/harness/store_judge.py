@@ -77,7 +77,7 @@ class StoreJudge:
             if number not in possible:
                 right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
                 reason = f"there is now {_counted(number)} of {shown(item)}"
-                raise self._violation(right, reason, ("S2" if number > 1 else "S3",))
+                raise self._violation(right, reason, ("S2", "S3") if number > 1 else ("S3",))
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
 

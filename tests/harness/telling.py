@@ -42,7 +42,10 @@ def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     if failure.seen_at_repeat is not None:
         parts.append("What was seen when it was repeated:")
         parts.append("\n".join(f"  {n:>3}  {one}" for n, one in enumerate(failure.seen_at_repeat, 1)))
-    parts.append("To see it again:\n\n" + "".join(f"    {line}\n" for line in failure.program().splitlines()))
+    parts.append(
+        "To see it again:\n\n"
+        + "".join(f"    {line}".rstrip() + "\n" for line in failure.program().splitlines())
+    )
     parts.append("\n".join(f"written to {path}" for path in files))
     return "\n\n".join(part.rstrip() for part in parts if part)
 

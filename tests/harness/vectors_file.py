@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +85,7 @@ def _read(file: Path) -> list[Vector]:
         data = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(data, dict) or data.get("peeklock_vectors") != VERSION:
             raise VectorsError(f"peeklock_vectors is not {VERSION}; {allowed}")
-        capabilities = declared(data["capabilities"])
+        capabilities = Capabilities.declared(data["capabilities"])
         return [_vector(file.name, capabilities, entry) for entry in data["vectors"]]
     except VectorsError as error:
         raise VectorsError(f"{file}: {error}") from None
@@ -135,27 +134,3 @@ def _expected(entry: Mapping[str, Any]) -> Expected:
 
 
 _NAMES = tuple(f.name for f in fields(Capabilities))
-
-
-def declared(values: object) -> Capabilities:
-    """Capabilities from their names and values; what is left out is as in the standard contract.
-
-    ``VectorsError`` for a name or a value that does not exist.
-    """
-    if not isinstance(values, Mapping):
-        raise VectorsError("the capabilities are no table; allowed: names and values of capabilities")
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in _NAMES:
-            raise VectorsError(f"unknown capability {name!r}; allowed: {', '.join(_NAMES)}")
-        kind = Capabilities.named(name)
-        if issubclass(kind, enum.Enum):
-            members = {m.value: m for m in kind}
-            if not isinstance(value, str) or value not in members:
-                raise VectorsError(f"{name} is {value!r}; allowed: {', '.join(members)}")
-            found[name] = members[value]
-        elif not isinstance(value, bool):
-            raise VectorsError(f"{name} is {value!r}; allowed: true, false")
-        else:
-            found[name] = value
-    return Capabilities(**found)

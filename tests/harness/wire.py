@@ -6,7 +6,6 @@ This module has what both roles share: the handshake, the reading of one line, a
 from __future__ import annotations
 
 import copy
-import enum
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +13,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeAlias
 
-from attrs import fields_dict
-
 from peeklock.harness.program import MOST_QUOTED, BrokenProgram, Child, plain
-from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.capabilities import Capabilities, CapabilitiesError
 
 VERSION = 1
 DEFAULT_TIMEOUT_S = 10.0
@@ -172,25 +169,10 @@ def quoted(text: str) -> str:
 
 def capabilities_of(line: Line) -> Capabilities:
     """What the program declares; what it leaves out is as in the standard contract."""
-    given = line.data.get("capabilities", {})
-    if not isinstance(given, dict):
-        line.wrong(f"capabilities is {told(given)}; allowed: an object")
-    values: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in fields_dict(Capabilities):
-            allowed = ", ".join(fields_dict(Capabilities))
-            line.wrong(f"unknown capability {told(name)}; allowed: {allowed}")
-        kind = Capabilities.named(name)
-        if issubclass(kind, enum.Enum):
-            members = {m.value: m for m in kind}
-            if not isinstance(value, str) or value not in members:
-                line.wrong(f"{name} is {told(value)}; allowed: {', '.join(members)}")
-            values[name] = members[value]
-        elif type(value) is not bool:
-            line.wrong(f"{name} is {told(value)}; allowed: true, false")
-        else:
-            values[name] = value
-    return Capabilities(**values)
+    try:
+        return Capabilities.declared(line.data.get("capabilities", {}))
+    except CapabilitiesError as error:
+        line.wrong(str(error))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

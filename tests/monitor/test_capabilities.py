@@ -137,10 +137,6 @@ def test_a_completion_that_is_written_apart_may_be_there_twice() -> None:
     assert completions_after_a_lost_answer(Capabilities(completion=CompletionWrite.NONE)) == {0}
 
 
-def test_such_a_store_does_not_promise_what_it_cannot_keep() -> None:
-    assert Capabilities(completion=CompletionWrite.SEPARATE).promised < STANDARD.promised
-
-
 def test_a_store_that_declares_nothing_has_the_standard_contract() -> None:
     def texts(actions: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         return [(a.name, *map(str, (*a.guards, *a.effects, a.label, a.timer)), a.prolongs) for a in actions]

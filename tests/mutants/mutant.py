@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from attrs import frozen
-from walking import VirtualStore
+
+from peeklock.harness.adapter import StoreAdapter, VirtualTime
+
+
+class VirtualStore(StoreAdapter, VirtualTime, Protocol):
+    """A store on a clock of its own."""
 
 
 @frozen
