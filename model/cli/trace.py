@@ -19,6 +19,9 @@ from peeklock.harness.tracefile import TraceError, read
 from peeklock.spec.policy import Policy
 from peeklock.spec.protocol import PROMISES
 
+MOST_HELD = 2_000
+"""Observations before a violation that are held in memory, to tell those of them that have to do with it."""
+
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
@@ -38,6 +41,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Judge one file."""
     (policy,) = policies_of([options.policy])
+    if options.file.exists() and not options.file.is_file():
+        raise UsageError(
+            f"{options.file}: not a file, and a violation is told by reading it again; allowed: a file"
+        )
     try:
         header, observations = read(options.file)
         found = judge(header, observations, policy)
@@ -57,12 +64,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tale(path: Path, found: Judgement, policy: Policy) -> Tale:
-    """The run up to what nothing explains; the file is read once more."""
+    """The end of the run, up to what nothing explains; the file is read once more."""
     assert found.violation is not None
     header, again = read(path)
+    monitor, earlier = monitor_of(header, policy), max(found.observations - MOST_HELD, 0)
+    for seen in itertools.islice(again, earlier):
+        monitor.observe(seen)
     return tell(
-        itertools.islice(again, found.observations),
-        lambda: monitor_of(header, policy),
+        itertools.islice(again, found.observations - earlier),
+        lambda: monitor,
+        earlier=earlier,
         title=f"✗ violates policy {policy.name} at observation {found.observations}",
         setting=found.violation.seen.place + (f"; run: {shown(header.source)}" if header.source else ""),
     )

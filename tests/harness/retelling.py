@@ -62,17 +62,18 @@ def tell(
     promises: Sequence[str] = (),
     then: str = "",
     notes: Sequence[str] = (),
+    earlier: int = 0,
 ) -> Tale:
     """The tale of a run that was seen, by a fresh monitor that takes it all in again.
 
     It ends at the first observation that no state explains. ``reason``, ``allowed`` and ``promises`` say what is
     wrong with the last observation where something else than the monitor found it, or knows better; or with what
-    came ``then``, such as that nothing more came.
+    came ``then``, such as that nothing more came. So many ``earlier`` observations the monitor has taken in before.
     """
     seen = tuple(observations)
     if not seen:
         raise ValueError("nothing was seen, so there is nothing to tell")
-    telling = _Telling(make_monitor(), seen)
+    telling = _Telling(make_monitor(), seen, earlier)
     violation = telling.whole()
     steps, last = telling.steps, telling.last
     if then and violation is None:
@@ -104,9 +105,11 @@ class _Known:
 
 
 class _Telling:
-    def __init__(self, monitor: Watching, seen: tuple[Observation, ...]) -> None:
-        self._monitor, self._seen, self.names = monitor, seen, Names(seen)
+    def __init__(self, monitor: Watching, seen: tuple[Observation, ...], earlier: int) -> None:
+        self._monitor, self._seen, self._earlier = monitor, seen, earlier
         self._items = {s.token: s.item for s in seen if s.token is not None and s.item is not None}
+        self._kept = self._chosen()
+        self.names = Names([s for n, s in enumerate(seen, earlier + 1) if n in self._kept])
         self.steps: list[TaleStep] = []
         self._moved = False
         """Did the latest step change what is known of the store?"""
@@ -114,10 +117,10 @@ class _Telling:
 
     def whole(self) -> Violation | None:
         """Tell every step to the end, or to the one that no state explains."""
-        kept, left_out = self._kept(), 0
-        for number, seen in enumerate(self._seen, 1):
+        left_out = self._earlier
+        for number, seen in enumerate(self._seen, self._earlier + 1):
             self.last = seen
-            if number in kept:
+            if number in self._kept:
                 if left_out:
                     self.steps.append(TaleStep(None, "", f"({left_out} steps are left out)"))
                 violation, left_out = self._step(number, seen), 0
@@ -131,11 +134,11 @@ class _Telling:
         """What came after all that was seen, in the lane of the worker that it names first, if it does."""
         who = next((s.who for s in self.steps if s.who and what.startswith(f"{s.who} ")), "")
         self._moved = True
-        return TaleStep(len(self._seen) + 1, who, what.removeprefix(f"{who} "))
+        return TaleStep(self._earlier + len(self._seen) + 1, who, what.removeprefix(f"{who} "))
 
-    def _kept(self) -> frozenset[int]:
+    def _chosen(self) -> frozenset[int]:
         """The numbers of the steps that are told: all, or of many the latest about the same item or worker."""
-        numbered = list(enumerate(self._seen, 1))
+        numbered = list(enumerate(self._seen, self._earlier + 1))
         item, worker = self._item_of(self._seen[-1]), self._seen[-1].worker
         if len(numbered) > MOST_STEPS and item is not None:
             numbered = [

@@ -1,8 +1,8 @@
 """A long run, judged item by item: a strand is a monitor of one item and of the workers that have it in hand.
 
-Items meet only where a fetch finds nothing, where an order is kept, and where nobody knows which item a lost fetch
-took; there every strand that it may be about is asked for itself. So what is allowed is never called a violation,
-and memory grows with the items alive and not with the length of the run.
+Items meet only where a fetch finds nothing, and where nobody knows which item a lost fetch took; there every strand
+that it may be about is asked for itself. So what is allowed is never called a violation, and memory grows with the
+items alive and not with the length of the run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class Strands:
             return
         strand = self._strand(item, seen)
         if seen.call is Call.FETCH:
-            self._oldest_first(item, seen)
             if seen.worker is not None:
                 self._take_in_hand(strand, seen.worker, item)
             if seen.token is not None and self._of_token.setdefault(seen.token, item) != item:
@@ -164,23 +163,6 @@ class Strands:
             return tuple(self._waiting)
         return tuple(self._alive)
 
-    def _oldest_first(self, item: str, seen: Observation) -> None:
-        if not self.variant.fifo:
-            return
-        for other, strand in tuple(self._alive.items()):
-            if other == item:
-                return
-            if other in self._waiting:
-                before = strand.worlds
-                if self._now_ms is not None:
-                    strand.pass_time(self._now_ms, seen.until_ms)
-                strand.narrow(lambda w: w.state[1][0][_ROW] not in _FETCHABLE)
-                if not strand.worlds:
-                    strand.worlds = before
-                    raise Violation(
-                        seen, before, (f"fetch -> {other}",), f"{other} is older", ("C1",), strand.told()
-                    )
-
     # What is over
 
     def _look_again(self, item: str, strand: Monitor) -> None:
@@ -214,8 +196,3 @@ class Strands:
         """Let the timers that are due run out."""
         for strand in self._alive.values():
             strand.pass_time(now_ms, until_ms)
-
-    def told(self) -> Iterator[tuple[str, ...]]:
-        """The states of every item alive, in words."""
-        for strand in self._alive.values():
-            yield from strand.told()

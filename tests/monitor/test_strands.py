@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from peeklock.cli.main import run
 from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
 from peeklock.harness.strands import MOST_SETTLED, Strands
@@ -113,3 +116,27 @@ def test_a_violation_names_the_promise_that_it_breaks() -> None:
     with pytest.raises(Violation) as caught:
         watching.observe(Observation(Call.ABANDON, worker="A", token="t-i1", answer=Answer.OK))
     assert "S10" in caught.value.promises
+
+
+def test_a_violation_late_in_a_long_run_is_told_with_what_came_before_it_and_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines: list[dict[str, object]] = [{"peeklock_trace": 1, "records": ["handlers", "answers", "stops"]}]
+    for n in range(600):
+        of = {"worker": "A", "token": f"t{n}"}
+        lines += [
+            {"call": "enqueue", "item": f"i{n}", "answer": "ok"},
+            {"call": "fetch", **of, "item": f"i{n}", "attempt": 1, "answer": "ok"},
+            {"event": "the handler starts", **of},
+            {"event": "the handler ends with a result", **of},
+            {"call": "ack", **of, "answer": "ok"},
+        ]
+    lines[-1] = {"call": "abandon", **of, "answer": "ok"}
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(["trace", str(path)]) == 1
+    told = capsys.readouterr().out
+    assert "at observation 3000" in told
+    assert "abandons i599 under t599" in told
+    assert "steps are left out" in told
+    assert len(told.splitlines()) < 300
