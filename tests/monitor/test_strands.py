@@ -131,7 +131,7 @@ def test_a_violation_late_in_a_long_run_is_told_with_what_came_before_it_and_no_
             {"event": "the handler ends with a result", **of},
             {"call": "ack", **of, "answer": "ok"},
         ]
-    lines[-1] = {"call": "abandon", **of, "answer": "ok"}
+    lines[-1] = {**lines[-1], "call": "abandon"}
     path = tmp_path / "long.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert run(["trace", str(path)]) == 1
