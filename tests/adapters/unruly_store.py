@@ -77,6 +77,7 @@ def misbehave(message):
         raise ValueError(CONDUCT)
 
 
+# It outlives its parent unless it is killed; the test kills it, and this bounds it if the test is killed itself.
 IGNORING = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(120)"
 
 if __name__ == "__main__":

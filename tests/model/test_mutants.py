@@ -72,7 +72,7 @@ def test_a_mutant_is_explained_by_its_shortest_trace(capsys: pytest.CaptureFixtu
     assert main(["--explain", "fetch hands out a locked row"]) == 0
     told = capsys.readouterr().out
     assert "S6 is broken" in told
-    assert "fetch -> i1, t2" in told
+    assert "fetch -> i1 under t2, attempt count 2" in told
 
 
 def test_a_name_that_no_mutant_has_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
