@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from peeklock.spec.actions import Action
 from peeklock.spec.state import VARIABLES
@@ -63,6 +63,8 @@ class Code:
     both: str = " and "
     either: str = " or "
     negation: str = "not "
+    later: Code | None = None
+    """How a term is written about the state after the step, where there is one."""
 
     def of(self, term: Term) -> str:
         """The source of one expression."""
@@ -96,20 +98,25 @@ class Code:
             case "forall" | "exists":
                 word, size = ("all", "any")[term.op == "exists"], "W" if a[0].sort == WORKER else "I"
                 return f"{word}({self.of(a[1])} for {a[0].args[0]} in range(len({size})))"
+            case "after" if self.later is not None:
+                return self.later.of(a[0])
             case _:
                 raise ValueError(f"cannot be evaluated: {term}")
 
 
-def _anywhere(variable: Variable, index: Term) -> str:
-    table = "W" if variable.index == WORKER else "I"
-    if index.op == "param":
+def _found_in(workers: str, items: str) -> Callable[[Variable, Term], str]:
+    def place(variable: Variable, index: Term) -> str:
+        assert index.op in ("param", "element"), f"{variable}[{index}]: an index is a worker or an item"
+        table = workers if variable.index == WORKER else items
         return f"{table}[{index.args[0]}][{PLACE[variable]}]"
-    assert index.op == "element", f"{variable}[{index}]: an index is a worker or an item"
-    return f"{table}[{index.args[0]}][{PLACE[variable]}]"
+
+    return place
 
 
-ANYWHERE = Code(_anywhere, {})
+ANYWHERE = Code(_found_in("W", "I"), {})
 """The source of a term over a whole state ``W, I`` with parameters ``w`` and ``i``."""
+_ACROSS = evolve(ANYWHERE, later=Code(_found_in("V", "J"), {}))
+"""The source of a term over a step from ``W, I`` to ``V, J``."""
 
 
 def record_source(code: Code, effects: tuple[Assignment, ...], index: Term | None, old: str) -> str | None:
@@ -122,9 +129,15 @@ def record_source(code: Code, effects: tuple[Assignment, ...], index: Term | Non
 
 
 def predicate(term: Term) -> Callable[..., bool]:
-    """The term as a function of ``W, I`` and, where it has parameters, ``w`` and ``i``."""
-    function: Callable[..., bool] = eval(f"lambda W, I, w=0, i=0: bool({ANYWHERE.of(term)})")
+    """The term as a function of ``W, I`` and, where it has parameters, ``w``, ``i`` and ``t``."""
+    function: Callable[..., bool] = eval(f"lambda W, I, w=0, i=0, t=0: bool({ANYWHERE.of(term)})")
     return function
+
+
+def across(term: Term) -> Callable[[State, State, int, int], int]:
+    """The term as a function of the states before and after a step, its worker and its item."""
+    function: Callable[..., int] = eval(f"lambda W, I, V, J, w, i: {_ACROSS.of(term)}")
+    return lambda before, later, w, i: function(*before, *later, w, i)
 
 
 @frozen(eq=False)

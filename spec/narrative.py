@@ -15,7 +15,7 @@ from attrs import frozen
 from peeklock.spec.actions import Action, Answer, Call, Event, Label, Metric
 from peeklock.spec.evaluate import PLACE, Record, State, decoded, predicate
 from peeklock.spec.faults import KNOWN_FAULTS, fault
-from peeklock.spec.protocol import ACTIONS
+from peeklock.spec.protocol import ACTIONS, I, W
 from peeklock.spec.state import (
     Phase,
     Result,
@@ -25,14 +25,13 @@ from peeklock.spec.state import (
     completions,
     current,
     draining,
-    issued,
     phase,
     renewing,
     result,
     row,
-    token,
 )
-from peeklock.spec.terms import Term, Variable, arguments, both, substitute
+from peeklock.spec.terms import Term, Variable, after, arguments, both, substitute
+from peeklock.spec.wording import Names, Saying, said, worker_name
 
 _BY_NAME = {a.name: a for a in ACTIONS}
 _COMPLETIONS = {
@@ -55,28 +54,102 @@ class Line:
     faults: tuple[str, ...]
 
 
-def worker_name(w: int) -> str:
-    """A, B, C, …"""
-    return chr(ord("A") + w) if w < 26 else f"W{w + 1}"
+# Who does what, and what is answered
 
 
-def item_name(i: int) -> str:
-    """i1, i2, …"""
-    return f"i{i + 1}"
+def actor(label: Label, worker: str | None) -> str:
+    """Who takes a step: the worker that has this name, the orchestrator, or time."""
+    if worker is not None:
+        return f"worker {worker}"
+    return "orchestrator" if label.call in (Call.ENQUEUE, Call.CANCEL) else "time"
 
 
-def token_name(i: int, t: int) -> str:
-    """The t-th token of item i: t1 for the first token of the first item, t2.1 for that of the second."""
-    return f"t{t}" if i == 0 else f"t{i + 1}.{t}"
+def doings(label: Label) -> tuple[Saying, ...]:
+    """What is done in a step with this label; one of these is told."""
+    match label.call:
+        case Call.ENQUEUE | Call.CANCEL:
+            return (Saying(f"{label.call.value} {{item}}"),)
+        case Call.FETCH:
+            return (Saying("fetch"),)
+        case Call.RENEW:
+            return (Saying("renew {held}"),)
+        case Call.ACK:
+            return tuple(
+                Saying(f"ack {{held}} with the {word}, attempt {{attempt}}", result[W] == carried)
+                for carried, word in _COMPLETIONS.items()
+            )
+        case Call.CANCELLATION_ACK:
+            return (Saying("ack {held} with no completion"),)
+        case Call.ABANDON:
+            return (Saying("abandon {held}"),)
+        case Call.ABANDON_IGNORING_ATTEMPT:
+            return (Saying("abandon {held}, ignoring the attempt"),)
+        case None:
+            assert label.event is not None
+            told = {
+                Event.EXPIRES: "the lock of {item} runs out",
+                Event.VISIBLE: "the delay of {item} is over",
+            }
+            return (Saying(told.get(label.event, label.event.value)),)
 
 
-def get(record: Record, variable: Variable) -> object:
-    """A variable's value in a record."""
-    return decoded(variable, record[PLACE[variable]])
+def answers(label: Label) -> tuple[Saying, ...]:
+    """What is answered in a step with this label; nothing where nothing is asked."""
+    if label.answer is None or label.call in (Call.ENQUEUE, Call.CANCEL):
+        return ()
+    if label.call is Call.FETCH and label.answer is Answer.OK:
+        return (Saying("{item} under {fresh}, attempt count {next_count}"),)
+    return (Saying(label.answer.value),)
 
 
-def _number(record: Record, variable: Variable) -> int:
-    return record[PLACE[variable]]
+# What became true
+
+
+_ROWS = {
+    Row.ABSENT: "{item} is not enqueued",
+    Row.DELAYED: "{item} waits for its delay",
+    Row.READY: "{item} is visible and unlocked",
+    Row.LOCKED: "{item} is locked under {token}",
+    Row.EXPIRED: "{item}'s lock {token} has expired",
+    Row.ACKED: "{item}'s row is deleted",
+    Row.CANCELLED: "{item}'s row is deleted by the orchestrator",
+}
+
+
+def truths() -> Iterator[Saying]:
+    """What changes in the store by a step about item i."""
+    moved = (after(row[I]) != row[I]) | (after(current[I]) != current[I])
+    for where, words in _ROWS.items():
+        yield Saying(words, moved & (after(row[I]) == where))
+    more = after(completions[I]) != completions[I]
+    for carried, word in _COMPLETIONS.items():
+        yield Saying(f"{{item}}'s {word} is enqueued", more & (result[W] == carried))
+    gone = (after(row[I]) == Row.ACKED) & (row[I] != Row.ACKED)
+    yield Saying("nothing is enqueued for {item}", gone & ~more)
+    yield Saying("{item}'s attempt count is {count}", after(attempt_count[I]) < attempt_count[I])
+
+
+def beliefs(label: Label) -> Iterator[Saying]:
+    """What worker w makes of a step with this label."""
+    if label.counts is not None:
+        yield Saying(f"counts {_article(label.counts)}")
+    same = after(phase[W]) == phase[W]
+    for now in Phase:
+        yield Saying(now.value, (after(phase[W]) == now) & ~same)
+    drains = after(draining[W]) & ~draining[W]
+    yield Saying("takes no new work and stops renewing", drains)
+    yield Saying("stops renewing", ~drains & same & renewing[W] & ~after(renewing[W]))
+    if label.call is Call.ACK and label.answer is Answer.RETRYABLE:
+        yield Saying("will send the same ack again", same)
+
+
+def _article(metric: Metric) -> str:
+    if metric in (Metric.UNCERTAIN, Metric.POISON):
+        return f"the delivery as {metric.value}"
+    return f"an {metric.value}" if metric.value[0] in "aeiou" else f"a {metric.value}"
+
+
+# What may go wrong
 
 
 @cache
@@ -94,19 +167,28 @@ def faults_in(action: Action) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for guard in general.guards for name in within(guard)))
 
 
-def faults_needed(action: Action, before: State, w: int, i: int) -> tuple[str, ...]:
-    """The fewest fault classes without which the step could not have been taken here."""
+@cache
+def causes_of(action: Action) -> tuple[tuple[tuple[str, ...], Term], ...]:
+    """The sets of fault classes that can be behind a step, fewest first, each with when it is enough."""
     mentioned = faults_in(action)
     if not mentioned:
         return ()
     # What is left of the guards once other settings were fixed is in the action; its faults are in the protocol.
     guards = both(*(g for g in _BY_NAME[action.name].guards if _speaks_of_faults(g)))
+    found = []
     for size in range(len(mentioned) + 1):
         for chosen in itertools.combinations(mentioned, size):
             switches = {fault(f.name): f.name in chosen for f in KNOWN_FAULTS}
-            if predicate(substitute(guards, switches))(*before, w, i):
-                return chosen
-    return mentioned
+            found.append((chosen, substitute(guards, switches)))
+    return tuple(found)
+
+
+def faults_needed(action: Action, before: State, w: int, i: int) -> tuple[str, ...]:
+    """The fewest fault classes without which the step could not have been taken here."""
+    for chosen, enough in causes_of(action):
+        if predicate(enough)(*before, w, i):
+            return chosen
+    return faults_in(action)
 
 
 def _speaks_of_faults(term: Term) -> bool:
@@ -115,125 +197,63 @@ def _speaks_of_faults(term: Term) -> bool:
     )
 
 
-def line(action: Action, before: State, after: State, w: int, i: int) -> Line:
+# A step, and a state
+
+
+@cache
+def _tellings(label: Label) -> tuple[tuple[Saying, ...], ...]:
+    return doings(label), answers(label), tuple(truths()), tuple(beliefs(label))
+
+
+def line(action: Action, before: State, later: State, w: int, i: int) -> Line:
     """One step, told."""
     has_worker, has_item = action.worker is not None, action.item is not None
+    does, answer, truth, belief = _tellings(action.label)
+    step = before, later, w, i
     return Line(
-        who=_who(action.label, w if has_worker else None),
-        does=_does(action.label, before, w, i),
-        answer=_answer(action.label, before, i),
-        truth=tuple(_truth(before[1][i], after[1][i], i, before[0][w])) if has_item else (),
-        belief=tuple(_belief(action.label, before[0][w], after[0][w])) if has_worker else (),
+        who=actor(action.label, worker_name(w) if has_worker else None),
+        does="".join(said(does, *step)),
+        answer="".join(said(answer, *step)),
+        truth=tuple(said(truth, *step)) if has_item else (),
+        belief=tuple(said(belief, *step)) if has_worker else (),
         faults=faults_needed(action, before, w, i),
     )
 
 
-def _who(label: Label, w: int | None) -> str:
-    if w is not None:
-        return f"worker {worker_name(w)}"
-    return "orchestrator" if label.call in (Call.ENQUEUE, Call.CANCEL) else "time"
-
-
-def _does(label: Label, before: State, w: int, i: int) -> str:
-    held = token_name(i, _number(before[0][w], token))
-    match label.call:
-        case Call.ENQUEUE | Call.CANCEL:
-            return f"{label.call.value} {item_name(i)}"
-        case Call.FETCH:
-            return "fetch"
-        case Call.RENEW:
-            return f"renew {held}"
-        case Call.ACK:
-            carried = get(before[0][w], result)
-            assert isinstance(carried, Result)
-            number = _number(before[0][w], attempts) + 1
-            return f"ack {held} with the {_COMPLETIONS[carried]}, attempt {number}"
-        case Call.CANCELLATION_ACK:
-            return f"ack {held} with no completion"
-        case Call.ABANDON:
-            return f"abandon {held}"
-        case Call.ABANDON_IGNORING_ATTEMPT:
-            return f"abandon {held}, ignoring the attempt"
-        case None:
-            assert label.event is not None
-            return {
-                Event.EXPIRES: f"the lock of {item_name(i)} runs out",
-                Event.VISIBLE: f"the delay of {item_name(i)} is over",
-            }.get(label.event, label.event.value)
-
-
-def _answer(label: Label, before: State, i: int) -> str:
-    if label.answer is None or label.call in (Call.ENQUEUE, Call.CANCEL):
-        return ""
-    if label.call is Call.FETCH and label.answer is Answer.OK:
-        given = token_name(i, _number(before[1][i], issued) + 1)
-        return f"{item_name(i)} under {given}, attempt count {_number(before[1][i], attempt_count) + 1}"
-    return label.answer.value
-
-
-def _truth(before: Record, after: Record, i: int, holder: Record) -> Iterator[str]:
-    name, was, now = item_name(i), get(before, row), get(after, row)
-    held = token_name(i, _number(after, current))
-    if was != now or before[PLACE[current]] != after[PLACE[current]]:
-        assert isinstance(now, Row)
-        yield row_in_words(name, now, held)
-    if before[PLACE[completions]] != after[PLACE[completions]]:
-        carried = get(holder, result)
-        assert isinstance(carried, Result)
-        yield f"{name}'s {_COMPLETIONS[carried]} is enqueued"
-    elif now is Row.ACKED and was is not Row.ACKED:
-        yield f"nothing is enqueued for {name}"
-    if before[PLACE[attempt_count]] > after[PLACE[attempt_count]]:
-        yield f"{name}'s attempt count is {after[PLACE[attempt_count]]}"
-
-
-def _belief(label: Label, before: Record, after: Record) -> Iterator[str]:
-    if label.counts is not None:
-        yield f"counts {_article(label.counts)}"
-    was, now = get(before, phase), get(after, phase)
-    if was != now:
-        assert isinstance(now, Phase)
-        yield now.value
-    if get(after, draining) and not get(before, draining):
-        yield "takes no new work and stops renewing"
-    elif was == now and get(before, renewing) and not get(after, renewing):
-        yield "stops renewing"
-    if label.call is Call.ACK and was == now and label.answer is Answer.RETRYABLE:
-        yield "will send the same ack again"
-
-
-def _article(metric: Metric) -> str:
-    if metric in (Metric.UNCERTAIN, Metric.POISON):
-        return f"the delivery as {metric.value}"
-    return f"an {metric.value}" if metric.value[0] in "aeiou" else f"a {metric.value}"
+def get(record: Record, variable: Variable) -> object:
+    """A variable's value in a record."""
+    return decoded(variable, record[PLACE[variable]])
 
 
 def row_in_words(item: str, where: Row, token: str) -> str:
     """Where an item's row stands, as a sentence about the item; ``token`` is the row's own."""
-    return {
-        Row.ABSENT: f"{item} is not enqueued",
-        Row.DELAYED: f"{item} waits for its delay",
-        Row.READY: f"{item} is visible and unlocked",
-        Row.LOCKED: f"{item} is locked under {token}",
-        Row.EXPIRED: f"{item}'s lock {token} has expired",
-        Row.ACKED: f"{item}'s row is deleted",
-        Row.CANCELLED: f"{item}'s row is deleted by the orchestrator",
-    }[where]
+    return _ROWS[where].format(item=item, token=token)
+
+
+ITEM_TOLD = (
+    *(Saying(where.value, row[I] == where) for where in Row),
+    Saying(" ({token})", ~(current[I] == 0)),
+    Saying(", attempt count {count}"),
+    Saying(", completions {completions}", ~(completions[I] == 0)),
+)
+"""Where an item stands, in words that are joined."""
+
+WORKER_TOLD = (
+    *(Saying(at.value, phase[W] == at) for at in Phase),
+    Saying(", 1 attempt made", attempts[W] == 1),
+    Saying(", {made} attempts made", attempts[W] > 1),
+    Saying(", shutting down", draining[W]),
+)
+"""What a worker is at, in words that are joined."""
 
 
 def describe_item(record: Record, name_token: Callable[[int], str]) -> str:
     """Where an item stands, in words."""
-    where = get(record, row)
-    assert isinstance(where, Row)
-    held = f" ({name_token(record[PLACE[current]])})" if record[PLACE[current]] else ""
-    delivered = f", completions {record[PLACE[completions]]}" if record[PLACE[completions]] else ""
-    return f"{where.value}{held}, attempt count {record[PLACE[attempt_count]]}{delivered}"
+    state: State = (), (record,)
+    return "".join(said(ITEM_TOLD, state, state, 0, 0, Names(token=lambda i, t: name_token(t))))
 
 
 def describe_worker(record: Record) -> str:
     """What a worker is at, in words."""
-    at = get(record, phase)
-    assert isinstance(at, Phase)
-    made = record[PLACE[attempts]]
-    tried = f", {made} attempt{'s' if made > 1 else ''} made" if made else ""
-    return at.value + tried + (", shutting down" if get(record, draining) else "")
+    state: State = (record,), ()
+    return "".join(said(WORKER_TOLD, state, state, 0, 0))

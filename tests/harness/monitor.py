@@ -30,9 +30,10 @@ from peeklock.harness.world import (
 from peeklock.spec.actions import Action, Answer, Call
 from peeklock.spec.capabilities import OF_A_STORE
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
-from peeklock.spec.narrative import describe_item, describe_worker, item_name
+from peeklock.spec.narrative import describe_item, describe_worker
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant
 from peeklock.spec.state import attempt_count, completions
+from peeklock.spec.wording import item_name
 
 MOST_STATES_TOLD = 3
 NOT_LIKE_THIS = "the call was allowed here, but not with this answer or these contents"

@@ -11,8 +11,9 @@ from peeklock.harness.standing import Standing, Until
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.spec.actions import Timer
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
-from peeklock.spec.narrative import describe_worker, get, row_in_words, worker_name
+from peeklock.spec.narrative import describe_worker, get, row_in_words
 from peeklock.spec.state import Row, attempt_count, completions, current, draining, row
+from peeklock.spec.wording import worker_name
 
 LONGEST_TOKEN, LONGEST_NAME = 4, 16
 """What is longer gets a short name, and all others of its kind with it."""

@@ -1,0 +1,100 @@
+"""Wording: what is told of a step or a state, as data, so that every reader tells it in the same words.
+
+A saying is some words and the condition under which they are told: a term over the step, where ``after(x)`` is the
+value of x once the step is taken. Words have holes such as ``{token}``, which are filled with what is so in the step.
+A state is told like a step that changes nothing.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from attrs import frozen
+
+from peeklock.spec.evaluate import State, across
+from peeklock.spec.protocol import I, W
+from peeklock.spec.state import attempt_count, attempts, completions, current, issued, token
+from peeklock.spec.terms import ITEM, TRUE, Term, after
+
+
+@frozen
+class Saying:
+    """Words, and when they are told."""
+
+    words: str
+    when: Term = TRUE
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The holes in the words."""
+        return tuple(name for _, name, _, _ in string.Formatter().parse(self.words) if name is not None)
+
+
+@frozen
+class Hole:
+    """What a hole is filled with: an item's or a token's name, or a number."""
+
+    term: Term
+    is_token: bool = False
+    """It is a token of item i, to be named."""
+
+
+HOLES: Mapping[str, Hole] = {
+    "item": Hole(I),
+    "held": Hole(token[W], is_token=True),
+    "token": Hole(after(current[I]), is_token=True),
+    "fresh": Hole(issued[I] + 1, is_token=True),
+    "attempt": Hole(attempts[W] + 1),
+    "made": Hole(after(attempts[W])),
+    "next_count": Hole(attempt_count[I] + 1),
+    "count": Hole(after(attempt_count[I])),
+    "completions": Hole(after(completions[I])),
+}
+
+
+def worker_name(w: int) -> str:
+    """A, B, C, …"""
+    return chr(ord("A") + w) if w < 26 else f"W{w + 1}"
+
+
+def item_name(i: int) -> str:
+    """i1, i2, …"""
+    return f"i{i + 1}"
+
+
+def token_name(i: int, t: int) -> str:
+    """The t-th token of item i: t1 for the first token of the first item, t2.1 for that of the second."""
+    return f"t{t}" if i == 0 else f"t{i + 1}.{t}"
+
+
+@frozen
+class Names:
+    """How items and tokens are called."""
+
+    item: Callable[[int], str] = item_name
+    token: Callable[[int, int], str] = token_name
+
+
+MODEL_NAMES = Names()
+
+_value = cache(across)
+
+
+def said(
+    sayings: Iterable[Saying], before: State, later: State, w: int, i: int, names: Names = MODEL_NAMES
+) -> list[str]:
+    """What is told of a step: the words of every saying whose condition holds, filled."""
+    return [
+        s.words.format(**{h: _filling(HOLES[h], before, later, w, i, names) for h in s.holes})
+        for s in sayings
+        if _value(s.when)(before, later, w, i)
+    ]
+
+
+def _filling(hole: Hole, before: State, later: State, w: int, i: int, names: Names) -> str:
+    if hole.term.sort == ITEM:
+        return names.item(i)
+    value = _value(hole.term)(before, later, w, i)
+    return names.token(i, value) if hole.is_token else str(value)
