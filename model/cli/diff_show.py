@@ -14,7 +14,6 @@ from peeklock.cli.diff_words import (
     Part,
     ending_in_words,
     heading,
-    joined,
     numbers,
     reaction,
     remarks,
@@ -27,6 +26,8 @@ from peeklock.cli.diff_words import (
 )
 from peeklock.cli.reference import table
 from peeklock.cli.show import say, tell_run
+from peeklock.harness.lanes_markdown import plain, steps_as_markdown
+from peeklock.harness.tale import tale_of_steps
 from peeklock.model.diff import FINDINGS, Change, Difference
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.narrative import Line
@@ -190,24 +191,24 @@ def markdown(d: Difference, chapters: list[Chapter]) -> str:
 
 
 def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
-    yield from (f"### peeklock: {_md(title(d))}", "")
+    yield from (f"### peeklock: {plain(title(d))}", "")
     for text, is_bad in summary(d):
-        yield f"- {'**✗** ' if is_bad else ''}{_md(text)}"
+        yield f"- {'**✗** ' if is_bad else ''}{plain(text)}"
     yield ""
     if d.fields:
-        rows = ((f"`{n}`", _md(value_in_words(a)), _md(value_in_words(b))) for n, a, b in d.fields)
-        yield from (table(("field", _md(d.old.title), _md(d.new.title)), rows), "")
-    yield from (f"- steps that are {_md(text)}" for text in changed_steps(d))
-    yield from ("#### Promises", "", *(_md(w) for w in worlds(d)), "")
+        rows = ((f"`{n}`", plain(value_in_words(a)), plain(value_in_words(b))) for n, a, b in d.fields)
+        yield from (table(("field", plain(d.old.title), plain(d.new.title)), rows), "")
+    yield from (f"- steps that are {plain(text)}" for text in changed_steps(d))
+    yield from ("#### Promises", "", *(plain(w) for w in worlds(d)), "")
     if d.changed:
         yield table(
-            ("", "promise", _md(d.old.title), _md(d.new.title), ""),
+            ("", "promise", plain(d.old.title), plain(d.new.title), ""),
             (
                 (
                     p.id,
-                    _md(p.text),
-                    _md(verdict_in_words(p.old)),
-                    _md(verdict_in_words(p.new)),
+                    plain(p.text),
+                    plain(verdict_in_words(p.old)),
+                    plain(verdict_in_words(p.new)),
                     _change(p.change),
                 )
                 for p in d.changed
@@ -217,17 +218,17 @@ def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
         yield "Every promise has the verdict that it had."
     yield ""
     for pid, text, before, now in d.possibilities:
-        yield f"- {pid} {_md(text)}: {_happens(before)} -> {_happens(now)}"
+        yield f"- {pid} {plain(text)}: {_happens(before)} -> {_happens(now)}"
     yield ""
     for broken in runs(d):
         it = "it" if len(broken.false) == 1 else "them"
-        about = f"{broken.ids} under {_md(broken.title)}: the shortest run that breaks {it}"
-        false = (f"At its end this is false: {_md(text)} ({pid})." for pid, text in broken.false)
+        about = f"{broken.ids} under {plain(broken.title)}: the shortest run that breaks {it}"
+        false = (f"At its end this is false: {plain(text)} ({pid})." for pid, text in broken.false)
         yield from _details(f"{about}, {len(broken.run)} steps", *false, _run(broken.run))
     yield from ("#### Behaviours of one delivery", "", *_behaviours(d, chapters))
-    yield from ("#### Numbers", "", table(("", _md(d.old.title), _md(d.new.title)), numbers(d)), "")
+    yield from ("#### Numbers", "", table(("", plain(d.old.title), plain(d.new.title)), numbers(d)), "")
     for text in remarks(d):
-        yield f"> {_md(text)}."
+        yield f"> {plain(text)}."
         yield ">"
 
 
@@ -241,9 +242,9 @@ def _behaviours(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
         return
     yield from (LEGEND, "")
     for number, chapter in enumerate(chapters, 1):
-        yield from (f"**{number}. {_md(heading(chapter.group))}**", "")
+        yield from (f"**{number}. {plain(heading(chapter.group))}**", "")
         for name, reactions in _reactions(d, chapter):
-            yield f"- {_md(name)}: {_md(reactions)}"
+            yield f"- {plain(name)}: {plain(reactions)}"
         yield ""
         for sign, part in (("-", chapter.lost), ("+", chapter.gained)):
             if part.shown:
@@ -252,33 +253,13 @@ def _behaviours(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
                 yield from ("```", "")
     for word, name in ((d.lost, d.old.title), (d.gained, d.new.title)):
         if word is not None:
-            yield f"- the shortest that only {_md(name)} does: {_md(word_in_words(word))}"
+            yield f"- the shortest that only {plain(name)} does: {plain(word_in_words(word))}"
     yield ""
 
 
 def _run(lines: tuple[Line, ...]) -> str:
-    return table(
-        ("", "who", "does", "is told", "truth in the store", "the worker"),
-        (
-            (
-                f"✗ {k}" if k == len(lines) else str(k),
-                x.who,
-                _md(x.does),
-                _md(f"{x.answer} (! {joined(x.faults)})" if x.faults else x.answer),
-                _md("; ".join(x.truth)),
-                _md("; ".join(x.belief)),
-            )
-            for k, x in enumerate(lines, 1)
-        ),
-    )
+    return steps_as_markdown(tale_of_steps(lines, title="", broken_at=len(lines) - 1))
 
 
 def _details(about: str, *body: str) -> Iterable[str]:
     return ("<details>", f"<summary>{about}</summary>", "", "\n\n".join(body), "", "</details>", "")
-
-
-def _md(text: str) -> str:
-    """Foreign text, made harmless for a cell or a line."""
-    for mark in "\\`*_<>|[]":
-        text = text.replace(mark, f"\\{mark}")
-    return text.replace("\n", " ").replace("-\\>", "->")

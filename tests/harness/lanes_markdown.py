@@ -6,37 +6,38 @@ import re
 
 from peeklock.harness.tale import ARROW, BEFORE, ORCHESTRATOR, TIME, Tale, TaleStep
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&@])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<#|!~$&@]|^\s*>)", re.MULTILINE)
 _STORE = "store"
 
 
 def as_markdown(tale: Tale) -> str:
     """The tale as a table with what is wrong, and the sequence diagram behind it."""
-    lines = [f"### {_plain(tale.title)}", ""]
-    lines += [f"- **{pid}**: {_plain(sentence)}" for pid, sentence in tale.promises]
+    lines = [f"### {plain(tale.title)}", ""]
+    lines += [f"- **{pid}**: {plain(sentence)}" for pid, sentence in tale.promises]
     lines += [""] if tale.promises else []
-    lines += [_plain(tale.setting), ""] if tale.setting else []
-    lines += [*_table(tale), ""]
-    lines += [f"{'**✗** ' if k == 0 else ''}{_plain(text)}  " for k, text in enumerate(tale.found)]
+    lines += [plain(tale.setting), ""] if tale.setting else []
+    lines += [steps_as_markdown(tale), ""]
+    lines += [f"{'**✗** ' if k == 0 else ''}{plain(text)}  " for k, text in enumerate(tale.found)]
     if tale.allowed:
-        lines += ["", _plain(tale.allowed_heading), "", *(f"- {_plain(text)}" for text in tale.allowed)]
+        lines += ["", plain(tale.allowed_heading), "", *(f"- {plain(text)}" for text in tale.allowed)]
     for number, state in enumerate(tale.before):
-        lines += ["", BEFORE if number == 0 else "or:", "", *(f"- {_plain(s)}" for s in state)]
+        lines += ["", BEFORE if number == 0 else "or:", "", *(f"- {plain(s)}" for s in state)]
     if tale.more_before:
         lines += ["", f"or one of {tale.more_before} more"]
     if tale.notes:
-        lines += ["", *(f"{_plain(note)}  " for note in tale.notes)]
+        lines += ["", *(f"{plain(note)}  " for note in tale.notes)]
     if tale.names:
-        lines += ["", *(f"- {_plain(new)} is {_plain(old)}" for new, old in tale.names)]
+        lines += ["", *(f"- {plain(new)} is {plain(old)}" for new, old in tale.names)]
     return "\n".join([*lines, "", "```mermaid", as_mermaid(tale), "```", ""])
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text as it is, whatever Markdown, HTML or a mention would make of it."""
     return _MARKUP.sub(r"\\\1", text).replace("\n", " ")
 
 
-def _table(tale: Tale) -> list[str]:
+def steps_as_markdown(tale: Tale) -> str:
+    """The steps alone, as a table."""
     columns = [
         "",
         *(["ms"] if tale.has_times else []),
@@ -47,21 +48,21 @@ def _table(tale: Tale) -> list[str]:
         "the worker",
     ]
     lines = [f"| {' | '.join(columns)} |", "| ---: |" + " --- |" * (len(columns) - 1)]
-    return [*lines, *(_table_row(step, tale.has_times) for step in tale.steps)]
+    return "\n".join([*lines, *(_table_row(step, tale.has_times) for step in tale.steps)])
 
 
 def _table_row(step: TaleStep, has_times: bool) -> str:
     number = "" if step.number is None else str(step.number)
-    truth = [_plain(text) for text in step.truth_told] + ([f"**✗ {_plain(step.mark)}**"] if step.mark else [])
-    told = [_plain(step.answered)] if step.answered else []
+    truth = [plain(text) for text in step.truth_told] + ([f"**✗ {plain(step.mark)}**"] if step.mark else [])
+    told = [plain(step.answered)] if step.answered else []
     cells = [
         f"**✗ {number}**" if step.mark else number,
         *([str(step.at_ms) if step.at_ms is not None else ""] if has_times else []),
-        _plain(step.who),
-        _plain(step.does),
-        "<br>".join([*told, *(f"**{_plain(name)}**" for name in step.faults)]),
+        plain(step.who),
+        plain(step.does),
+        "<br>".join([*told, *(f"**{plain(name)}**" for name in step.faults)]),
         "<br>".join(truth),
-        "; ".join(_plain(text) for text in step.belief),
+        "; ".join(plain(text) for text in step.belief),
     ]
     return f"| {' | '.join(cells)} |"
 
