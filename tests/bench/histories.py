@@ -8,7 +8,8 @@ import time
 from attrs import frozen
 
 from peeklock.harness.history import Invoke, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall, StoreHistory
+from peeklock.harness.item_model import StoreAnswer, StoreCall
+from peeklock.harness.store_history import StoreHistory
 from peeklock.spec.actions import Answer, Call
 
 LOCK_MS = 1_000

@@ -15,7 +15,8 @@ from attrs import define
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
 from peeklock.harness.concurrent import check_store_concurrently
 from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall, judge_history
+from peeklock.harness.item_model import StoreAnswer, StoreCall
+from peeklock.harness.store_history import judge_history
 from peeklock.impl import errors
 from peeklock.impl.clock import VirtualClock
 from peeklock.impl.memory_store import MemoryStore

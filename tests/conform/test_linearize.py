@@ -34,6 +34,13 @@ class Register:
         return (new,) if swapped else (state,)
 
 
+class ReadingRegister(Register):
+    """The same, which says of its reads that they are such."""
+
+    def reads(self, operation: Operation) -> bool:
+        return operation.what[0] == "read" and operation.outcome is Outcome.OK
+
+
 class Queue:
     """First in, first out."""
 
@@ -146,8 +153,8 @@ def test_a_history_that_cannot_be_is_refused() -> None:
 # Brute force
 
 
-def model_of(queue: bool) -> Any:
-    return Queue() if queue else Register()
+MODELS: tuple[Any, ...] = (Register(), ReadingRegister(), Queue())
+of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 
 
 def brute_force(history: Sequence[Event], model: Model[Any]) -> bool:
@@ -212,25 +219,24 @@ def _end(draw: st.DrawFn, running: dict[int, tuple[Any, ...]]) -> Return:
     return Return(key, Outcome.OK, draw(results.get(kind, st.none())))
 
 
-@pytest.mark.parametrize("queue", [False, True])
-def test_the_search_agrees_with_brute_force(queue: bool) -> None:
-    model = model_of(queue)
-
+@of_every_model
+def test_the_search_agrees_with_brute_force(model: Model[Any]) -> None:
     @settings(max_examples=300, deadline=None, derandomize=True, database=None)
-    @given(histories(queue))
+    @given(histories(isinstance(model, Queue)))
     def agree(history: list[Event]) -> None:
         assert (check(history, model) is None) == brute_force(history, model)
 
     agree()
 
 
-@pytest.mark.parametrize("queue", [False, True])
+@of_every_model
 @pytest.mark.parametrize("verdict", [False, True])
-def test_both_verdicts_occur_among_the_histories_compared(queue: bool, verdict: bool) -> None:
-    model = model_of(queue)
+def test_both_verdicts_occur_among_the_histories_compared(model: Model[Any], verdict: bool) -> None:
     quiet = settings(max_examples=300, derandomize=True, database=None)
     history = find(
-        histories(queue), lambda h: len(h) > 4 and (check(h, model) is None) is verdict, settings=quiet
+        histories(isinstance(model, Queue)),
+        lambda h: len(h) > 4 and (check(h, model) is None) is verdict,
+        settings=quiet,
     )
     found = check(history, model)
     assert (found is None) is verdict

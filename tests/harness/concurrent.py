@@ -21,7 +21,8 @@ from attrs import define, field, frozen
 
 from peeklock.harness.adapter import PermanentError, RetryableError, StoreAdapter
 from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall, StoreHistory
+from peeklock.harness.item_model import StoreAnswer, StoreCall
+from peeklock.harness.store_history import StoreHistory
 from peeklock.harness.world import Violation
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from attrs import evolve
 
 from peeklock.harness.world import HELD, Core, Follows, Scope, Sight
 from peeklock.spec.actions import Action, Answer, Call, Event, Label, Timer
+from peeklock.spec.capabilities import OF_A_STORE
 from peeklock.spec.evaluate import PLACE, State, Stepper, predicate
 from peeklock.spec.protocol import PROMISES, Variant, specialized
 from peeklock.spec.state import Result, attempt_count, issued, result, token
@@ -177,6 +178,30 @@ class Engine:
                 found.append(promises.broken_by(action, core.state, w, i))
         some = [f for f in found if f]
         return min(some, key=len) if some else frozenset()
+
+    def at_stake(self, ways: Sequence[tuple[Core, Sight]]) -> tuple[str, ...]:
+        """The promises that what was seen would break, the most telling first: those of every world that it met.
+
+        Where no promise is broken in all of them, those that are in some. The sight goes with each world, since a
+        worker's number may differ from world to world.
+        """
+        if any(seen.call is Call.FETCH and seen.names_token for _, seen in ways):
+            if any(number == seen.token for core, seen in ways for number, _, _ in core.tokens):
+                return ("S4",)
+            if all(_miscounts(core, seen) for core, seen in ways) and any(
+                self.follow(core, evolve(seen, attempt=None)) for core, seen in ways
+            ):
+                return ("C2",)
+        sets = [self.breaks(core, seen) for core, seen in ways]
+        named = frozenset.intersection(*sets) if sets else frozenset()
+        named = named or frozenset().union(*sets)
+        if not self.has_workers:
+            named &= OF_A_STORE
+        return tuple(p.id for p in PROMISES if p.id in named)
+
+
+def _miscounts(core: Core, seen: Sight) -> bool:
+    return seen.item is not None and core.state[1][seen.item][PLACE[attempt_count]] + 1 != seen.attempt
 
 
 def _fits(label: Label, seen: Sight) -> bool:

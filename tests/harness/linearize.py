@@ -30,11 +30,15 @@ class Model(Protocol[S]):
         ...
 
 
-class Spent(Protocol[S_contra]):
-    """A model that can say more, so that operations of unknown outcome need not be remembered for ever."""
+class Tells(Protocol[S_contra]):
+    """A model that can say more, so that less has to be tried and remembered. Each of the two may be missing."""
 
     def spent(self, state: S_contra, operation: Operation) -> bool:
         """Whether, from this state on, the operation can never change anything any more."""
+        ...
+
+    def reads(self, operation: Operation) -> bool:
+        """Whether the operation, with its result, changes no state: then the first moment that allows it will do."""
         ...
 
 
@@ -74,13 +78,19 @@ class Search(Generic[S]):
         self.model = model
         self.configurations: dict[Configuration[S], None] = {Configuration(model.initial): None}
         self.open: dict[int, Operation] = {}
+        self._reading: dict[int, Operation] = {}
+        """Those of the open ones that only read."""
         self._spent = getattr(model, "spent", None)
+        self._reads = getattr(model, "reads", None)
 
     def invoke(self, operation: Operation) -> None:
         """The operation begins. One of unknown outcome is never completed."""
         self.open[operation.number] = operation
         if operation.outcome is Outcome.INFO:
             self._forget_spent()
+        elif self._reads is not None and self._reads(operation):
+            self._reading[operation.number] = operation
+            self.configurations = {self._read(c.state, c.done): None for c in self.configurations}
 
     def complete(self, operation: Operation) -> None:
         """The operation ends; ``NotLinearizable`` when it cannot have taken effect by now, and nothing changes."""
@@ -99,7 +109,7 @@ class Search(Generic[S]):
                 for state in self.model.step(here.state, other):
                     if other.outcome is Outcome.INFO and state == here.state:
                         continue  # as if it had not happened yet
-                    after = Configuration(state, here.done | {other.number})
+                    after = self._read(state, here.done | {other.number})
                     if after not in seen:
                         seen.add(after)
                         todo.append(after)
@@ -107,8 +117,16 @@ class Search(Generic[S]):
             others = tuple(o for o in self.open.values() if o.number != number)
             raise NotLinearizable(operation, tuple(self.configurations), others)  # type: ignore[arg-type]
         del self.open[number]
+        self._reading.pop(number, None)
         self.configurations = kept
         self._forget_spent()
+
+    def _read(self, state: S, done: frozenset[int]) -> Configuration[S]:
+        """The configuration after all has been read that can be: to read later is never better."""
+        for number, operation in self._reading.items():
+            if number not in done and state in self.model.step(state, operation):
+                done |= {number}
+        return Configuration(state, done)
 
     def _forget_spent(self) -> None:
         for operation in [o for o in self.open.values() if o.outcome is Outcome.INFO]:

@@ -28,11 +28,10 @@ from peeklock.harness.world import (
     without,
 )
 from peeklock.spec.actions import Action, Answer, Call
-from peeklock.spec.capabilities import OF_A_STORE
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
 from peeklock.spec.narrative import describe_item, describe_worker
 from peeklock.spec.protocol import ACTIONS, PROMISES, Variant
-from peeklock.spec.state import attempt_count, completions
+from peeklock.spec.state import completions
 from peeklock.spec.wording import item_name
 
 MOST_STATES_TOLD = 3
@@ -229,7 +228,7 @@ class Monitor:
             closed,
             tuple(self._allowed(closed, sight)),
             self._reason(closed, sight),
-            self._promises(seen, sight),
+            self.engine.at_stake([(w.core, sight) for w in self.worlds]),
             told,
         )
 
@@ -252,23 +251,6 @@ class Monitor:
             if any(True for _ in self.engine.explained(world.core, relaxed)):
                 return NOT_LIKE_THIS
         return NOT_HERE
-
-    def _promises(self, seen: Observation, sight: Sight) -> tuple[str, ...]:
-        if seen.call is Call.FETCH and seen.token is not None:
-            if any(number == sight.token for w in self.worlds for number, _, _ in w.core.tokens):
-                return ("S4",)
-            if sight.item is not None and all(
-                w.state[1][sight.item][PLACE[attempt_count]] + 1 != seen.attempt for w in self.worlds
-            ):
-                relaxed = evolve(sight, attempt=None)
-                if any(self.engine.follow(w.core, relaxed) for w in self.worlds):
-                    return ("C2",)
-        sets = [self.engine.breaks(w.core, sight) for w in self.worlds]
-        named = frozenset.intersection(*sets) if sets else frozenset()
-        named = named or frozenset().union(*sets)
-        if not self.engine.has_workers:
-            named &= OF_A_STORE
-        return tuple(p.id for p in PROMISES if p.id in named)
 
     def described(self, world: World) -> tuple[str, ...]:
         """One state in words: each item, and each worker that has something in hand."""
