@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 from attrs import asdict, evolve, field, fields, frozen
 
-from peeklock.model.timed_store import STRANGER, Fault, Moment, Outcome, Step, nothing, timed_store
 from peeklock.model.vectors_cover import REAL, VIRTUAL, Run, Times, covering_runs, graphs_of, reachable
 from peeklock.model.vectors_kinds import CALLS, ERROR, Kind, kinds
 from peeklock.spec.actions import ABANDONS, ACKS, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
 from peeklock.spec.evaluate import PLACE
-from peeklock.spec.state import attempt_count, completions
+from peeklock.spec.state import completions
+from peeklock.spec.timed_store import STRANGER, Fault, Moment, Outcome, Step, nothing, timed_store
 
 VERSION = 1
 NEVER_ISSUED = "never-issued"
@@ -236,7 +236,7 @@ class _Telling:
 
     def _name(self, step: Step) -> str:
         assert step.token is not None
-        return NEVER_ISSUED if step.token[1] == STRANGER else self._names.get(step.token, "unknown")
+        return NEVER_ISSUED if step.token == STRANGER else self._names.get(step.token, "unknown")
 
     def _gives(self, step: Step, outcome: Outcome) -> Json | None:
         """What a call returns besides its answer."""
@@ -244,16 +244,15 @@ class _Telling:
             return {"removed": [_item(i) for i in outcome.removed]}
         if step.call is not Call.FETCH or outcome.item is None or step.fault is not Fault.NONE:
             return None
-        record = outcome.after.items[outcome.item]
         token = next(t for t in outcome.after.tokens if t not in self._names)
         self._names[token] = f"t{len(self._names) + 1}"
         gives: Json = {"item": _item(outcome.item), "token": self._names[token]}
         if self.capabilities.attempt_counts:
-            gives["attempt_count"] = record[PLACE[attempt_count]]
+            gives["attempt_count"] = outcome.after.attempt_count(outcome.item)
         return gives
 
     def _complete(self, before: Moment, step: Step) -> None:
-        if step.token is not None and step.token[1] != STRANGER:
+        if step.token is not None and step.token != STRANGER:
             i, place = step.token[0], PLACE[completions]
             if self.moment.items[i][place] > before.items[i][place]:
                 self._done.append((_item(i), f"result of {self._name(step)}"))
@@ -265,7 +264,7 @@ class _Telling:
             left_ms = self.moment.left_ms[i]
             row: Json = {"item": _item(i)}
             if self.capabilities.attempt_counts:
-                row["attempt_count"] = self.moment.items[i][PLACE[attempt_count]]
+                row["attempt_count"] = self.moment.attempt_count(i)
             if left_ms is not None:
                 # What could be fetched already could be so at some earlier time, which is nobody's concern.
                 row["fetchable_at_ms"] = self.now_ms + max(left_ms, 0)

@@ -14,7 +14,11 @@ from typing import TypeAlias
 import networkx as nx
 from attrs import define, field, frozen
 
-from peeklock.model.timed_store import (
+from peeklock.model.vectors_kinds import Kind, kinds
+from peeklock.spec.actions import ABANDONS, Call
+from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.timed_store import (
+    MADE,
     PRESENTING,
     STRANGER,
     Fault,
@@ -24,9 +28,6 @@ from peeklock.model.timed_store import (
     nothing,
     timed_store,
 )
-from peeklock.model.vectors_kinds import Kind, kinds
-from peeklock.spec.actions import ABANDONS, Call
-from peeklock.spec.capabilities import Capabilities
 
 MOST_CALLS = 12
 """No run has more calls."""
@@ -150,7 +151,7 @@ class Graph:
     def _steps(self, moment: Moment) -> Iterator[Step]:
         times = self.times
         yield from (s for s in self._calls(moment) if s.call in self._has)
-        left_ms = sorted({n for n in moment.left_ms if n is not None and n > 0})
+        left_ms = moment.dues_ms
         if times.exact and self.world.closely and 0 in moment.left_ms:
             yield Step(ms=times.long_ms)
         if left_ms and times.exact and self.world.closely and left_ms[0] > 1:
@@ -163,10 +164,10 @@ class Graph:
         if n < self.world.items:
             for ms in (0, times.delay_ms) if has.enqueue_delay else (0,):
                 yield Step(Call.ENQUEUE, ms, items=(n,))
-        faults = tuple(Fault) if self.world.closely else (Fault.NONE,)
+        faults = MADE if self.world.closely else (Fault.NONE,)
         for fault in faults:
             yield Step(Call.FETCH, times.lock_ms, fault=fault)
-        stranger = ((0, STRANGER),) if self.world.closely else ()
+        stranger = (STRANGER,) if self.world.closely else ()
         for token in (*moment.tokens, *stranger):
             for call in PRESENTING:
                 for ms in self._lengths(call):

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from peeklock.model.timed_store import PRESENTING, STRANGER, Fault, Moment, Outcome, Step, TokenName
 from peeklock.spec.actions import ABANDONS, Answer, Call
 from peeklock.spec.evaluate import PLACE
 from peeklock.spec.state import Row, attempt_count, current, issued
+from peeklock.spec.timed_store import PRESENTING, STRANGER, Fault, Moment, Outcome, Step, TokenName
 
 _ATTEMPTS, _CURRENT, _ISSUED = PLACE[attempt_count], PLACE[current], PLACE[issued]
 
@@ -66,7 +66,7 @@ def token_kind(moment: Moment, token: TokenName) -> str:
     """What a token is to its item."""
     i, number = token
     record = moment.items[i]
-    if number == STRANGER:
+    if token == STRANGER:
         return "a token never issued"
     if number < record[_ISSUED]:
         return "a superseded token"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
-from peeklock.model.timed_store import STRANGER, Step, nothing, timed_store
 from peeklock.model.vectors import NEVER_ISSUED
 from peeklock.spec.actions import ABANDONS, ACKS, Call
 from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.evaluate import PLACE
-from peeklock.spec.state import attempt_count, completions
+from peeklock.spec.state import completions
+from peeklock.spec.timed_store import STRANGER, Step, nothing, timed_store
 
 
 class SpecifiedStore:
@@ -31,7 +31,7 @@ class SpecifiedStore:
         # Where the store may choose, it takes the last.
         chosen = self.store.outcomes(self.moment, step)[-1]
         before, self.moment = self.moment, chosen.after
-        if step.token is not None and step.token[1] != STRANGER:
+        if step.token is not None and step.token != STRANGER:
             i, place = step.token[0], PLACE[completions]
             if self.moment.items[i][place] > before.items[i][place]:
                 self.done.append((self.items[i], self.carried))
@@ -49,14 +49,14 @@ class SpecifiedStore:
         chosen = self._called(Step(Call.FETCH, lock_timeout_ms))
         if chosen.item is None:
             return None
-        token = max(t for t in self.moment.tokens if t[0] == chosen.item)
+        token = self.moment.latest_token(chosen.item)
         text = f"{self.items[chosen.item]}/{token[1]}"
         self.tokens[text] = token
-        return Delivery(self.items[chosen.item], text, self.moment.items[chosen.item][PLACE[attempt_count]])
+        return Delivery(self.items[chosen.item], text, self.moment.attempt_count(chosen.item))
 
     def _held(self, token: str) -> tuple[int, int]:
         assert token in self.tokens or token == NEVER_ISSUED
-        return self.tokens.get(token, (0, STRANGER))
+        return self.tokens.get(token, STRANGER)
 
     def renew(self, token: str, extend_for_ms: int) -> None:
         self._called(Step(Call.RENEW, extend_for_ms, token=self._held(token)))

@@ -16,7 +16,6 @@ from reference import ERRORS, memory_store, sqlite_store
 
 from peeklock.harness.judge import judge
 from peeklock.harness.report import ContractViolation, Inconclusive
-from peeklock.harness.steps import Fault
 from peeklock.harness.stores import check_store
 from peeklock.harness.tracefile import read
 from peeklock.spec.actions import Call
@@ -29,6 +28,7 @@ from peeklock.spec.capabilities import (
     UnknownToken,
 )
 from peeklock.spec.policy import RETRY
+from peeklock.spec.timed_store import Fault
 
 PROMISES = {
     "AcceptsStaleTokens": {"S5"},

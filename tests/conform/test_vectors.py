@@ -21,7 +21,6 @@ import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery, PermanentError
 from peeklock.harness.vectors import VectorsError, read_vectors, replay
 from peeklock.harness.vectors_file import Vector
-from peeklock.model.timed_store import Fault
 from peeklock.model.vectors import Vectors, file_name, vectors_of
 from peeklock.model.vectors_cover import MOST_CALLS
 from peeklock.spec.actions import Call
@@ -34,6 +33,7 @@ from peeklock.spec.capabilities import (
     Renewal,
     UnknownToken,
 )
+from peeklock.spec.timed_store import Fault
 
 ROOT = Path(__file__).parent.parent.parent
 COMMITTED = ROOT / "docs" / "vectors"

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from peeklock.harness.clocks import MovedClock, RunClock, WaitedClock
-from peeklock.harness.forecast import Forecast, Foreseen
 from peeklock.harness.observation import Observation
-from peeklock.harness.steps import NEVER_ISSUED, Fault, Program, Step
+from peeklock.harness.spec_store import SpecStore
+from peeklock.harness.steps import NEVER_ISSUED, Program, Step
 from peeklock.harness.store_judge import StoreJudge, carries_completion
 from peeklock.harness.world import Violation
 from peeklock.harness.wrapping import Guarded, Told
 from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities, CompletionWrite, UnknownToken
 from peeklock.spec.state import Result
+from peeklock.spec.timed_store import Fault, Outcome
 
 
 @frozen
@@ -42,7 +43,7 @@ class Driver:
     def __init__(self, store: Guarded, capabilities: Capabilities, *, may_be_busy: bool = False) -> None:
         self._store, self._capabilities, self._may_be_busy = store, capabilities, may_be_busy
         self._judge = StoreJudge(capabilities)
-        self._forecast = Forecast(capabilities)
+        self._forecast = SpecStore(capabilities)
         self._clock: RunClock = WaitedClock()
         if capabilities.virtual_clock:
             self._clock = MovedClock(lambda ms: store.plain(self._place, "advance", ms))
@@ -85,11 +86,10 @@ class Driver:
     def _take(self, step: Step) -> None:
         if step.presents and step.delivery and not self._is_known(step.delivery):
             return  # the store went another way that the contract leaves open
-        foreseen = self._forecast.take(step)
+        foreseen = self._forecast.take(step, Fault.NONE)
         if step.call is None:
             self._clock.pass_ms(step.ms)
             return
-        assert foreseen is not None
         match step.call:
             case Call.ENQUEUE:
                 self._enqueue(step)
@@ -125,7 +125,7 @@ class Driver:
         seen = Observation(Call.ENQUEUE, item=step.items[0], answer=told.answer, lasts_ms=step.ms)
         self._see(step, seen, "enqueue -> ok")
 
-    def _fetch(self, step: Step, foreseen: Foreseen) -> None:
+    def _fetch(self, step: Step, foreseen: Outcome) -> None:
         told = self._made(step, "fetch", step.ms)
         found = None if told is None else told.value
         worker = letter(len(self._deliveries))
@@ -137,7 +137,8 @@ class Driver:
             self._deliveries.append((worker, found.token) if answer is Answer.OK else None)
         elif effect is None and answer is Answer.RETRYABLE and foreseen.item is not None:
             self._deliveries.append(None)
-        self._see(step, seen, f"fetch -> {foreseen.item}" if foreseen.item else "fetch -> nothing")
+        instead = "nothing" if foreseen.item is None else self._forecast.items[foreseen.item]
+        self._see(step, seen, f"fetch -> {instead}")
 
     def _cancel(self, step: Step) -> None:
         told = self._made(step, "cancel", step.items)
@@ -149,7 +150,7 @@ class Driver:
             answer = Answer.OK if item in told.value else Answer.NOTHING
             self._see(step, Observation(Call.CANCEL, item=item, answer=answer))
 
-    def _present(self, step: Step, foreseen: Foreseen) -> None:
+    def _present(self, step: Step, foreseen: Outcome) -> None:
         call = step.call
         assert call is not None
         worker, token = self._holder(step.delivery)
@@ -172,7 +173,7 @@ class Driver:
             completions=(Result.SUCCESS,) if call is Call.ACK else (),
             lasts_ms=None if call in ACKS else step.ms,
         )
-        self._see(step, seen, f"{call.value} -> {foreseen.answer.value}")
+        self._see(step, seen, f"{call.value} -> {foreseen.answers[0].value}")
 
     def _holder(self, delivery: int) -> tuple[str, str]:
         if not delivery:

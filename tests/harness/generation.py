@@ -12,10 +12,11 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 from hypothesis import strategies as st
 
-from peeklock.harness.forecast import Forecast
-from peeklock.harness.steps import NEVER_ENQUEUED, Fault, Program, Step, item_name
+from peeklock.harness.spec_store import SpecStore
+from peeklock.harness.steps import NEVER_ENQUEUED, Program, Step, item_name
 from peeklock.spec.actions import ABANDONS, Call
 from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.timed_store import MADE, Fault
 
 
 @frozen
@@ -89,11 +90,11 @@ def programs(
 
 def interpreted(drawn: list[Draw], capabilities: Capabilities, times: Times = VIRTUAL) -> Program:
     """The run that these draws mean."""
-    forecast = Forecast(capabilities)
+    forecast = SpecStore(capabilities)
     found = []
     for draw in drawn:
         step = _Choice(forecast, capabilities, times, draw).step()
-        forecast.take(step)
+        forecast.take(step, Fault.NONE)
         found.append(step)
     return (*found, *_drained(forecast, times))
 
@@ -101,10 +102,10 @@ def interpreted(drawn: list[Draw], capabilities: Capabilities, times: Times = VI
 class _Choice:
     """What one draw means now."""
 
-    def __init__(self, forecast: Forecast, capabilities: Capabilities, times: Times, draw: Draw) -> None:
+    def __init__(self, forecast: SpecStore, capabilities: Capabilities, times: Times, draw: Draw) -> None:
         self.forecast, self.capabilities, self.times = forecast, capabilities, times
         self.kind, self.a, self.b, self.c = draw
-        self.known = [n for n, d in enumerate(forecast.deliveries, 1) if not d.lost]
+        self.known = forecast.known
 
     def step(self) -> Step:
         """The step that was drawn, or the nearest that does something."""
@@ -136,9 +137,9 @@ class _Choice:
 
     def _wait(self) -> Step:
         forecast = self.forecast
-        dues_ms = sorted(set(forecast.due_ms.values()))
+        dues_ms = forecast.dues_ms
         if not dues_ms:
-            return self._fetch() if forecast.fetchable or not self.known else self._present(Call.ACK)
+            return self._fetch() if forecast.may_fetch or not self.known else self._present(Call.ACK)
         due_ms = dues_ms[self.a % len(dues_ms)]
         nudged_ms = due_ms + self.times.nudges_ms[self.b % 4]
         if nudged_ms <= forecast.now_ms:
@@ -181,7 +182,7 @@ def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Prog
     gone: list[Program] = [(Step(Call.ACK, delivery=1),)]
     if Call.CANCEL in capabilities.calls:
         gone.append((Step(Call.CANCEL, items=("i1", NEVER_ENQUEUED)),))
-    for fault in Fault:
+    for fault in MADE:
         fetch = Step(Call.FETCH, ms=lock_ms, fault=fault)
         yield _ended((begun[0], fetch, fetch, over, fetch, over, again), capabilities, times)
         for call in (c for c in Call if c in capabilities.calls and Step(c).presents):
@@ -233,17 +234,16 @@ def _more_corners(capabilities: Capabilities, times: Times) -> Iterator[Program]
 
 
 def _ended(steps: Program, capabilities: Capabilities, times: Times) -> Program:
-    forecast = Forecast(capabilities)
+    forecast = SpecStore(capabilities)
     for step in steps:
-        forecast.take(step)
+        forecast.take(step, Fault.NONE)
     return (*steps, *_drained(forecast, times))
 
 
-def _drained(forecast: Forecast, times: Times) -> Iterator[Step]:
+def _drained(forecast: SpecStore, times: Times) -> Iterator[Step]:
     """Time passes until every timer is over; then all that is left can be fetched, and no more."""
-    left_ms = max((due_ms - forecast.now_ms for due_ms in forecast.due_ms.values()), default=0)
-    if left_ms:
-        yield Step(ms=left_ms + max(times.nudges_ms))
-    queued = sum(forecast.is_queued(i) for i in range(len(forecast.items)))
+    if forecast.dues_ms:
+        yield Step(ms=forecast.dues_ms[-1] - forecast.now_ms + max(times.nudges_ms))
+    queued = sum(map(forecast.moment.is_queued, range(len(forecast.items))))
     for _ in range(queued + 1 if forecast.items else 0):
         yield Step(Call.FETCH, ms=max(times.locks_ms))

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
-from peeklock.harness.forecast import Forecast
-from peeklock.harness.steps import Fault, Program, Step, item_name
+from peeklock.harness.spec_store import SpecStore
+from peeklock.harness.steps import Program, Step, item_name
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.timed_store import Fault
 
 PLAIN_LOCK_MS = 1_000
 
@@ -76,13 +77,13 @@ def _with(program: Program, k: int, step: Step) -> Program:
 
 def _without(program: Program, capabilities: Capabilities, start: int, end: int) -> Program:
     """The program without these steps, and without those that present the token of a delivery that is gone."""
-    forecast = Forecast(capabilities)
+    forecast = SpecStore(capabilities)
     renumbered: dict[int, int | None] = {0: 0}
     kept: list[Step] = []
     gone = {item for step in program[start:end] if step.call is Call.ENQUEUE for item in step.items}
     for k, step in enumerate(program):
         before = len(forecast.deliveries)
-        forecast.take(step)
+        forecast.take(step, Fault.NONE)
         number = renumbered.get(step.delivery)
         stays = not start <= k < end
         if len(forecast.deliveries) > before:

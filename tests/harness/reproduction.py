@@ -9,11 +9,12 @@ from typing import Any
 from peeklock.harness.adapter import Delivery
 from peeklock.harness.drive import completion_of, letter, method_of
 from peeklock.harness.observation import Observation, shown
-from peeklock.harness.steps import NEVER_ENQUEUED, NEVER_ISSUED, Fault, Program, Step
+from peeklock.harness.steps import NEVER_ENQUEUED, NEVER_ISSUED, Program, Step
 from peeklock.harness.tracefile import VERSION
 from peeklock.harness.world import Violation
 from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.timed_store import Fault
 
 
 class Said:

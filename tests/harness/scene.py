@@ -11,13 +11,16 @@ from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
 from peeklock.harness.schedule import Duty, Tolerances
 from peeklock.harness.script import OK, DeliveryPlan, Fault, Script
-from peeklock.harness.spec_store import Fetched, SpecStore
+from peeklock.harness.spec_store import SpecStore
+from peeklock.harness.steps import Step
 from peeklock.harness.world import Scope, Violation
 from peeklock.spec.actions import Answer, Call, Event, Metric
-from peeklock.spec.capabilities import STANDARD, Capabilities, protocol_with
+from peeklock.spec.capabilities import STANDARD, Capabilities, Order, protocol_with
+from peeklock.spec.evaluate import PLACE, Record
 from peeklock.spec.policy import Policy
 from peeklock.spec.protocol import Variant
-from peeklock.spec.state import Result
+from peeklock.spec.state import Result, completions
+from peeklock.spec.timed_store import Outcome
 
 RIVAL = "rival"
 _WEARING_MS = 1
@@ -44,6 +47,16 @@ class Setup:
         """A monitor of all that the harness sees of such a worker."""
         scope = Scope(clock=True, counts=self.counts, handlers=self.handlers, stops=True)
         return Monitor(self.variant, scope, protocol_with(self.capabilities))
+
+
+@frozen
+class Fetched:
+    """What a fetch took, and what its caller was told."""
+
+    item: str
+    token: str
+    attempt_count: int
+    answer: Answer
 
 
 @frozen
@@ -79,7 +92,8 @@ class Scene:
 
     def __init__(self, script: Script, setup: Setup) -> None:
         self.script, self.setup = script, setup
-        self.store = SpecStore(setup.capabilities)
+        # A rival takes the very item whose lock has expired, be there an older one; else the oldest comes first.
+        self.store = SpecStore(evolve(setup.capabilities, order=Order.NONE))
         self.monitor = setup.monitor()
         self.seen: list[Observation] = []
         self.finding: Finding | None = None
@@ -120,8 +134,39 @@ class Scene:
         heappush(self._events, (at_ms, self._planned, what))
 
     def _next_ms(self) -> int | None:
-        times = [self.store.next_timer_ms(), self._events[0][0] if self._events else None]
-        return min((t for t in times if t is not None), default=None)
+        return min((*self.store.dues_ms[:1], *(at_ms for at_ms, _, _ in self._events[:1])), default=None)
+
+    # The store
+
+    def call(
+        self, call: Call, item: str | None = None, token: str | None = None, ms: int = 0, fault: Fault = OK
+    ) -> Outcome:
+        """Make a call of the store, which fails as the fault says."""
+        items = () if item is None else (item,)
+        first, *others = fault.ways
+        return self.store.take(Step(call, items, self._delivery(token), ms, first), *others)
+
+    def _delivery(self, token: str | None) -> int:
+        return next((n for n in range(1, len(self.store.deliveries) + 1) if token_text(n) == token), 0)
+
+    def item_of(self, token: str) -> str | None:
+        """The item that a token was issued for."""
+        number = self._delivery(token)
+        return self.store.items[self.store.deliveries[number - 1][0]] if number else None
+
+    def record(self, item: str) -> Record:
+        """The item's record in the specification."""
+        return self.store.moment.items[self.store.items.index(item)]
+
+    def is_completed(self, item: str) -> bool:
+        """Was a completion of the item enqueued?"""
+        return self.record(item)[PLACE[completions]] > 0
+
+    def fetched(self, outcome: Outcome) -> Fetched:
+        """The latest fetch, which took something."""
+        assert outcome.item is not None, "there is something to fetch"
+        item, token = self.store.items[outcome.item], token_text(len(self.store.deliveries))
+        return Fetched(item, token, outcome.after.attempt_count(outcome.item), outcome.answers[0])
 
     # What is seen
 
@@ -130,7 +175,7 @@ class Scene:
         seen = evolve(seen, at_ms=self.now_ms, place=f"step {len(self.seen) + 1}")
         self.seen.append(seen)
         self.monitor.observe(seen)
-        gone = {i for i in self.store.items if self.store.is_settled(i)}
+        gone = {name for i, name in enumerate(self.store.items) if self.store.moment.is_settled(i)}
         if gone != self._settled:
             self._settled, self.progress_ms = gone, self.now_ms
 
@@ -141,7 +186,8 @@ class Scene:
 
     def unsettled(self) -> str:
         """The items that are not settled, in words."""
-        return "; ".join(f"{i} is {self.store.where(i)}" for i in self.store.items if i not in self._settled)
+        left = [(i, name) for i, name in enumerate(self.store.items) if name not in self._settled]
+        return "; ".join(f"{name} is {self.store.moment.row(i).value}" for i, name in left)
 
     # The script
 
@@ -169,11 +215,11 @@ class Scene:
         return len(self.script.deliveries) + each * len(self.script.items)
 
     def _enqueue(self, item: str, delay_ms: int) -> None:
-        self.store.enqueue(item, delay_ms)
+        self.call(Call.ENQUEUE, item, ms=delay_ms)
         self.see(Observation(Call.ENQUEUE, item=item, answer=Answer.OK, effect=True, lasts_ms=delay_ms))
 
     def _cancel(self, item: str) -> None:
-        if self.store.cancel(item):
+        if self.call(Call.CANCEL, item).removed:
             self.see(Observation(Call.CANCEL, item=item, answer=Answer.OK, effect=True))
 
     # The rival
@@ -188,14 +234,14 @@ class Scene:
             return
         self._rival_does(Event.HANDLER_STARTS, taken)
         self._rival_does(Event.HANDLER_SUCCEEDS, taken)
-        done = self.store.call(Call.ACK, taken.token, OK)
+        done = self.call(Call.ACK, token=taken.token)
         self.see(
             Observation(
                 Call.ACK,
                 worker=RIVAL,
                 item=item,
                 token=taken.token,
-                answer=done.answer,
+                answer=done.answers[0],
                 effect=done.effect,
                 completions=(Result.SUCCESS,),
             )
@@ -204,7 +250,7 @@ class Scene:
             self.see(Observation(counts=Metric.SUCCESS, worker=RIVAL))
 
     def _rival_fetches(self, item: str, lock_timeout_ms: int) -> Fetched:
-        taken = self.store.fetch(item, lock_timeout_ms)
+        taken = self.fetched(self.call(Call.FETCH, item, ms=lock_timeout_ms))
         self.see(fetch_seen(RIVAL, taken, lock_timeout_ms))
         return taken
 
@@ -218,6 +264,11 @@ class Scene:
             taken = self._rival_fetches(item, _WEARING_MS)
             self._rival_does(Event.CRASH, taken)
             self.advance(self.now_ms + _WEARING_MS)
+
+
+def token_text(number: int) -> str:
+    """The token of the n-th delivery of a run, from 1."""
+    return f"t{number}"
 
 
 def fetch_seen(worker: str, taken: Fetched, lock_timeout_ms: int) -> Observation:

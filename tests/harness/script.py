@@ -12,6 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 from attrs import Attribute, fields, frozen, has
 
+from peeklock.spec import timed_store
+
 Answers: TypeAlias = Literal["none", "retryable", "response lost", "permanent"]
 Rival: TypeAlias = Literal["none", "completes", "crashes"]
 
@@ -24,6 +26,17 @@ class Fault:
     """A retryable error before any effect, one after the effect, or a spurious permanent error."""
     takes_ms: int = 0
     """How long the call takes; what it does it does at the end."""
+
+    @property
+    def ways(self) -> tuple[timed_store.Fault, ...]:
+        """How the store fails, the first that can happen: where nothing takes effect, no response of it is lost."""
+        kinds = timed_store.Fault
+        return {
+            "none": (kinds.NONE,),
+            "retryable": (kinds.BEFORE_EFFECT,),
+            "response lost": (kinds.AFTER_EFFECT, kinds.BEFORE_EFFECT),
+            "permanent": (kinds.SPURIOUS, kinds.NONE),
+        }[self.kind]
 
 
 OK = Fault()

@@ -21,7 +21,6 @@ from peeklock.harness.schedule import (
     STAYS,
 )
 from peeklock.harness.script import OK, Fault
-from peeklock.harness.spec_store import Answered
 from peeklock.harness.watch import InHand, Watch
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Phase, Result
@@ -54,29 +53,29 @@ class Stage(Watch):
             scene.finished = True
             self._dies()
         self.schedule.since_ms = scene.now_ms if self.belief.is_idle else self.schedule.since_ms
-        if scene.store.fetchable() is None:
+        if not scene.store.may_fetch:
             if not (free and self._told_nothing):
                 self._told_nothing = True
                 self._sees_no_fetch(Answer.NOTHING, lock_timeout_ms)
             return None
         fault, asked_ms = scene.next_fetch(), scene.now_ms
         self._takes(fault)
-        item = scene.store.fetchable()
-        if item is None or fault.kind == "retryable":
-            answer = Answer.NOTHING if item is None else Answer.RETRYABLE
-            self._sees_no_fetch(answer, lock_timeout_ms)
-            if item is None:
-                return None
+        if not scene.store.may_fetch:
+            self._sees_no_fetch(Answer.NOTHING, lock_timeout_ms)
+            return None
+        items = scene.store.moment.items
+        outcome = scene.call(Call.FETCH, ms=lock_timeout_ms, fault=fault)
+        if outcome.item is None:
+            self._sees_no_fetch(Answer.RETRYABLE, lock_timeout_ms)
             raise RetryableError("fetch: the store cannot fetch just now")
-        lost = fault.kind == "response lost"
-        before = scene.store.record(item)
-        taken = scene.store.fetch(item, lock_timeout_ms, lost)
-        if not lost:
+        taken = scene.fetched(outcome)
+        item, told = taken.item, taken.answer is Answer.OK
+        if told:
             self._begins(
                 InHand(item, taken.token, taken.attempt_count, scene.next_delivery(item), scene.now_ms)
             )
-        self._sees(fetch_seen(self.name, taken, lock_timeout_ms), before)
-        if lost:
+        self._sees(fetch_seen(self.name, taken, lock_timeout_ms), items[outcome.item])
+        if not told:
             raise RetryableError("fetch: the response was lost")
         self.schedule.taken(asked_ms, scene.now_ms)
         if scene.deliveries > scene.most_deliveries:
@@ -93,12 +92,12 @@ class Stage(Watch):
             fault = _nth(self._hand.plan.renewals, self._hand.renewals)
             self._hand.renewals += 1
         asked_ms = self.now_ms
-        answered = self._calls_store(Call.RENEW, token, fault, extend_for_ms)
-        if answered.answer is Answer.OK:
+        answer = self._calls_store(Call.RENEW, token, fault, extend_for_ms)
+        if answer is Answer.OK:
             self.schedule.taken(asked_ms, self.now_ms)
         elif self.belief.is_renewing:
             self.schedule.renewal_failed(self.now_ms)
-        _raises("renew", answered)
+        _raises("renew", answer)
 
     def ack(self, token: str, completion: Completion | None) -> None:
         """See Host.ack."""
@@ -118,14 +117,14 @@ class Stage(Watch):
         if hand is not None:
             fault = _nth(hand.plan.acks, hand.acks)
             hand.acks += 1
-        answered = self._calls_store(Call.ACK, token, fault, completion=completion)
-        self._was_retried |= answered.answer is Answer.RETRYABLE
+        answer = self._calls_store(Call.ACK, token, fault, completion=completion)
+        self._was_retried |= answer is Answer.RETRYABLE
         self.schedule.since_ms = self.now_ms
         if hand is not None:
             if hand.said is not None and completion.text != hand.said.text:
                 self._fails(f"ack {token}", f"carries {completion.text!r}; allowed: {hand.said.text!r}", SAME)
             hand.said = completion
-        _raises("ack", answered)
+        _raises("ack", answer)
 
     def abandon(self, token: str, delay_ms: int, ignore_attempt: bool = False) -> None:
         """See Host.abandon."""
@@ -134,10 +133,10 @@ class Stage(Watch):
         due_ms = self._abandon_delay_ms()
         fault = OK if self._hand is None else self._hand.plan.abandon
         call = Call.ABANDON_IGNORING_ATTEMPT if ignore_attempt else Call.ABANDON
-        answered = self._calls_store(call, token, fault, delay_ms)
+        answer = self._calls_store(call, token, fault, delay_ms)
         if delay_ms != due_ms and self.scene.setup.capabilities.abandon_delay:
             self._fails(f"abandon {token}", f"delay_ms is {delay_ms}; allowed: {due_ms}", DELAYS)
-        _raises("abandon", answered)
+        _raises("abandon", answer)
 
     def start_handler(self, token: str) -> None:
         """See Host.start_handler."""
@@ -321,23 +320,24 @@ class Stage(Watch):
 
     def _calls_store(
         self, call: Call, token: str, fault: Fault, lasts_ms: int = 0, completion: Completion | None = None
-    ) -> Answered:
+    ) -> Answer:
         self._takes(fault)
-        store = self.scene.store
-        item = store.item_of(token)
-        before = None if item is None else store.record(item)
-        answered = store.call(call, token, fault, lasts_ms)
+        scene = self.scene
+        item = scene.item_of(token)
+        before = None if item is None else scene.record(item)
+        outcome = scene.call(call, token=token, ms=lasts_ms, fault=fault)
+        answer = outcome.answers[0]
         seen = Observation(
             call,
             item=item,
             token=token,
-            answer=answered.answer,
-            effect=answered.effect,
+            answer=answer,
+            effect=outcome.effect,
             completions=() if completion is None else (_KINDS[completion.kind],),
             lasts_ms=lasts_ms if call not in (Call.ACK, Call.CANCELLATION_ACK) else None,
         )
         self._sees(seen, before)
-        return answered
+        return answer
 
     def _sees_no_fetch(self, answer: Answer, lock_timeout_ms: int) -> None:
         self._sees(Observation(Call.FETCH, answer=answer, effect=False, lasts_ms=lock_timeout_ms), None)
@@ -346,15 +346,15 @@ class Stage(Watch):
         hand = self._hand
         item = None if hand is None or self.belief.is_idle else hand.item
         seen = Observation(event=event, item=item if token else None, token=token)
-        self._sees(seen, None if item is None else self.scene.store.record(item))
+        self._sees(seen, None if item is None else self.scene.record(item))
 
 
 def _nth(faults: tuple[Fault, ...], n: int) -> Fault:
     return faults[n] if n < len(faults) else OK
 
 
-def _raises(call: str, answered: Answered) -> None:
-    if answered.answer is Answer.RETRYABLE:
+def _raises(call: str, answer: Answer) -> None:
+    if answer is Answer.RETRYABLE:
         raise RetryableError(f"{call}: the store is busy, or its response was lost")
-    if answered.answer is Answer.PERMANENT:
+    if answer is Answer.PERMANENT:
         raise PermanentError(f"{call}: refused")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TypeAlias
 
 from attrs import frozen
 
-from peeklock.spec.actions import ABANDONS, ACKS, Call
+from peeklock.spec.actions import Call
+from peeklock.spec.timed_store import PRESENTING, Fault
 
 NEVER_ISSUED = "never-issued"
 """A token that no store has given out."""
 NEVER_ENQUEUED = "never-enqueued"
 """An item that no store has."""
-
-
-class Fault(enum.Enum):
-    """What goes wrong with a call on its way."""
-
-    NONE = "none"
-    BEFORE_EFFECT = "before its effect"
-    AFTER_EFFECT = "after its effect"
 
 
 def item_name(number: int) -> str:
@@ -35,7 +27,7 @@ class Step:
     call: Call | None = None
     """None lets time pass."""
     items: tuple[str, ...] = ()
-    """What is enqueued, or cancelled."""
+    """What is enqueued or cancelled, or what is to be fetched where that is not the store's choice."""
     delivery: int = 0
     """Whose token is presented: the n-th delivery of the run, from 1; 0 for a token that was never issued."""
     ms: int = 0
@@ -45,7 +37,7 @@ class Step:
     @property
     def presents(self) -> bool:
         """Does the call present a token?"""
-        return self.call in (Call.RENEW, *ACKS, *ABANDONS)
+        return self.call in PRESENTING
 
 
 Program: TypeAlias = tuple[Step, ...]

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from attrs import evolve
 
-from peeklock.harness.forecast import honest_actions, refusals, variant
 from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation, shown
+from peeklock.harness.spec_store import refusals
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.world import Scope, Violation, World
@@ -24,6 +24,7 @@ from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.evaluate import PLACE
 from peeklock.spec.state import Row, completions, row
+from peeklock.spec.timed_store import honest_actions, variant
 
 _ROWS = list(Row)
 _QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))

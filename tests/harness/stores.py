@@ -16,7 +16,6 @@ from peeklock.harness.clocks import unit_ms
 from peeklock.harness.coverage import covered
 from peeklock.harness.drive import Driver, Run
 from peeklock.harness.failure import Failure, importable
-from peeklock.harness.forecast import honest_actions
 from peeklock.harness.generation import VIRTUAL, Times, corners, programs, real_times
 from peeklock.harness.hunting import Attempt, Hunted, hunt
 from peeklock.harness.plainer import plainer
@@ -27,6 +26,7 @@ from peeklock.harness.telling import told, write
 from peeklock.harness.wrapping import AdapterError, Guarded, Watchdog, check_adapter
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
+from peeklock.spec.timed_store import honest_actions
 
 MOST_BUSY = 0.5
 """Above this share of calls that answer a retryable error by themselves, nothing can be said."""

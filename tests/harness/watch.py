@@ -157,7 +157,7 @@ class Watch:
             found.append("S7")
         if metric is Metric.UNCERTAIN and not self._was_retried:
             found.append("S8")
-        done = self._hand is not None and self.scene.store.is_completed(self._hand.item)
+        done = self._hand is not None and self.scene.is_completed(self._hand.item)
         if metric is Metric.INFRASTRUCTURE_ERROR and done:
             found.append("S13")
         if metric is Metric.POISON and Metric.POISON in said:

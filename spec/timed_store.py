@@ -6,7 +6,7 @@ The clients may present any token that they were given, and one that nobody was.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
@@ -23,14 +23,27 @@ from peeklock.spec.evaluate import (
     Stepper,
     encoded,
 )
+from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import RETRY
 from peeklock.spec.protocol import Variant, specialized
-from peeklock.spec.state import HISTORY, Phase, Result, Row, issued, phase, result, row, token, working_on
+from peeklock.spec.state import (
+    HISTORY,
+    Phase,
+    Result,
+    Row,
+    attempt_count,
+    issued,
+    phase,
+    result,
+    row,
+    token,
+    working_on,
+)
 
 TokenName: TypeAlias = tuple[int, int]
 """A token as the specification names it: the item, and the how-manieth of its tokens it is."""
-STRANGER = 1_000
-"""The number of a token that was never issued: no bounded world comes so far."""
+STRANGER: TokenName = (0, 1_000)
+"""A token that was never issued: no bounded world comes so far."""
 
 _ROW, _ISSUED = PLACE[row], PLACE[issued]
 ROWS = tuple(Row)
@@ -40,11 +53,17 @@ _KEPT = tuple(v not in HISTORY for v in ITEM_VARIABLES)
 
 
 class Fault(enum.Enum):
-    """What is made to go wrong with a call."""
+    """What goes wrong with a call."""
 
     NONE = "none"
     BEFORE_EFFECT = "before effect"
     AFTER_EFFECT = "after effect"
+    SPURIOUS = "refused although it could have been done"
+    """No caller can make a real store do this."""
+
+
+MADE = (Fault.NONE, Fault.BEFORE_EFFECT, Fault.AFTER_EFFECT)
+"""What whoever calls a store can bring about, by dropping a request or a response."""
 
 
 @frozen
@@ -56,14 +75,14 @@ class Step:
     ms: int = 0
     """The lock timeout, the extension, the delay or the wait, in milliseconds."""
     items: tuple[int, ...] = ()
-    """What is enqueued, or cancelled, by number."""
+    """What is enqueued, cancelled, or to be fetched, by number; a fetch without any takes what the store chooses."""
     token: TokenName | None = None
     fault: Fault = Fault.NONE
 
 
 @frozen(cache_hash=True)
 class Moment:
-    """What is in the store at one moment, and which tokens are out."""
+    """What is in the store at one moment, and which tokens are out. The oldest items come first."""
 
     items: tuple[Record, ...]
     left_ms: tuple[int | None, ...]
@@ -85,6 +104,23 @@ class Moment:
         """Could the item be fetched now?"""
         return self.row(i) in (Row.READY, Row.EXPIRED)
 
+    def is_settled(self, i: int) -> bool:
+        """Is the item's row gone?"""
+        return self.row(i) in (Row.ACKED, Row.CANCELLED)
+
+    def attempt_count(self, i: int) -> int:
+        """How often the item was fetched, as its row has it."""
+        return self.items[i][PLACE[attempt_count]]
+
+    def latest_token(self, i: int) -> TokenName:
+        """The item's token that was issued last."""
+        return i, self.items[i][_ISSUED]
+
+    @property
+    def dues_ms(self) -> tuple[int, ...]:
+        """How long until each timer that still runs is over, the next first."""
+        return tuple(sorted({n for n in self.left_ms if n is not None and n > 0}))
+
     @property
     def deliveries(self) -> int:
         """How many tokens were issued."""
@@ -101,7 +137,7 @@ class Outcome:
     """How a call comes out."""
 
     answers: tuple[Answer, ...]
-    """More than one where the store may choose between them."""
+    """More than one where the store may choose between them; then the ordinary one is the first."""
     effect: bool
     after: Moment
     item: int | None = None
@@ -115,8 +151,29 @@ def nothing(items: int) -> Moment:
     return Moment((INITIAL_ITEM,) * items, (None,) * items, renewed=(False,) * items)
 
 
+def with_room(moment: Moment) -> Moment:
+    """The same with one more item, which is not enqueued yet."""
+    return Moment(
+        (*moment.items, INITIAL_ITEM), (*moment.left_ms, None), moment.tokens, (*moment.renewed, False)
+    )
+
+
 _QUIET = frozenset({"cancel", "expiry"})
-_LOUD = _QUIET | {"ack-retryable", "renewal-retryable", "abandon-fails", "fetch-lost", "response-lost"}
+_HONEST = _QUIET | {"ack-retryable", "renewal-retryable", "abandon-fails", "fetch-lost", "response-lost"}
+
+
+@cache
+def variant(capabilities: Capabilities, faults: frozenset[str] = _HONEST) -> Variant:
+    """The store's side of the protocol. It may fail and be held up, but does not refuse what it could have done."""
+    return Variant(RETRY, faults, fifo=capabilities.order is Order.FIFO)
+
+
+@cache
+def honest_actions(capabilities: Capabilities) -> tuple[Action, ...]:
+    """What such a store may do with clients that do anything."""
+    return honest(specialized(store_alone(capabilities), variant(capabilities).settings))
+
+
 _NOBODY = INITIAL_WORKER
 """Who calls without a token."""
 
@@ -139,18 +196,18 @@ class TimedStore:
 
     def __attrs_post_init__(self) -> None:
         own = {a.name for a in self._actions(_QUIET)}
-        # Nobody can make a store refuse what it could have done.
-        for action in honest(self._actions(_LOUD)):
+        for action in self._actions(frozenset(f.name for f in FAULTS)):
             kind = Fault.NONE
             if action.name not in own:
                 kind = Fault.AFTER_EFFECT if action.label.takes_effect else Fault.BEFORE_EFFECT
+            if action.spurious:
+                kind = Fault.SPURIOUS
             key = action.label.call or action.label.event
             assert key is not None
             self._steppers.setdefault((key, kind), []).append(Stepper(action))
 
     def _actions(self, faults: frozenset[str]) -> tuple[Action, ...]:
-        fifo = self.capabilities.order is Order.FIFO
-        return specialized(store_alone(self.capabilities), Variant(RETRY, faults, fifo).settings)
+        return specialized(store_alone(self.capabilities), variant(self.capabilities, faults).settings)
 
     def outcomes(self, moment: Moment, step: Step) -> tuple[Outcome, ...]:
         """In which ways a call may come out; those that differ only in what is answered are one.
@@ -168,12 +225,11 @@ class TimedStore:
             after = self._taken(moment, stepper, i, step)
             taken = i if step.call is Call.FETCH and label.takes_effect else None
             if taken is not None and step.fault is Fault.NONE:
-                given = (i, after.items[i][_ISSUED])
-                after = evolve(after, tokens=tuple(sorted((*after.tokens, given))))
+                tokens = tuple(sorted((*after.tokens, after.latest_token(i))))
+                after = evolve(after, tokens=tokens)
             found.setdefault((label.takes_effect, after, taken), []).append(label.answer)
         return tuple(
-            Outcome(tuple(sorted(answers, key=list(Answer).index)), effect, after, item)
-            for (effect, after, item), answers in found.items()
+            Outcome(tuple(answers), effect, after, item) for (effect, after, item), answers in found.items()
         )
 
     def certain(self, moment: Moment, step: Step) -> Outcome | None:
@@ -181,16 +237,21 @@ class TimedStore:
         found = self.outcomes(moment, step)
         return found[0] if len(found) == 1 else None
 
+    def first(self, moment: Moment, step: Step, *instead: Fault) -> Outcome:
+        """One way in which a call comes out, always the same; where its fault cannot happen, with another instead."""
+        for fault in (step.fault, *instead):
+            found = self.outcomes(moment, evolve(step, fault=fault))
+            if found:
+                return found[0]
+        raise ValueError(f"{step}: no outcome of this call has such a fault")
+
     def _enabled(self, moment: Moment, step: Step) -> Iterator[tuple[Stepper, int]]:
         assert step.call is not None
         steppers = self._steppers.get((step.call, step.fault), [])
         worker = _NOBODY if step.token is None else _client(step.token)
-        if step.call is Call.ENQUEUE:
-            items: tuple[int, ...] = step.items
-        elif step.token is not None:
+        items: Sequence[int] = step.items or range(len(moment.items))
+        if step.token is not None:
             items = (step.token[0],)
-        else:
-            items = tuple(range(len(moment.items)))
         for stepper in steppers:
             for i in items if stepper.action.item is not None else (0,):
                 if stepper.allows((worker,), moment.items, 0, i):
