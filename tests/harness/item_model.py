@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from attrs import evolve, frozen
 
 from peeklock.harness.engine import Engine, engine
-from peeklock.harness.forecast import honest_actions, variant
 from peeklock.harness.history import Operation
 from peeklock.harness.world import Core, Follows, Scope, Sight, with_room, without
 from peeklock.spec.actions import Answer, Call, Timer
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE
 from peeklock.spec.state import Row, row
+from peeklock.spec.timed_store import honest_actions, variant
 
 NEVER_MS = 2**62
 """The end of an operation that never ended, in milliseconds."""

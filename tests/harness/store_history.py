@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
-from peeklock.harness.forecast import refusals
 from peeklock.harness.history import Begins, Invoke, Joiner, Operation, Outcome, Return
 from peeklock.harness.item_model import NEVER_MS, About, ItemModel, ItemWorld, StoreAnswer, StoreCall, is_gone
 from peeklock.harness.linearize import NotLinearizable, Search
 from peeklock.harness.observation import Observation, shown
+from peeklock.harness.spec_store import refusals
 from peeklock.harness.world import Core, Sight, Violation, with_room
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities
