@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -187,7 +187,7 @@ def _client(held: TokenName) -> Record:
     return tuple(by_place.get(k, n) for k, n in enumerate(INITIAL_WORKER))
 
 
-@define
+@define(eq=False)
 class TimedStore:
     """A store with these capabilities. It fails only where it is made to."""
 
@@ -239,11 +239,7 @@ class TimedStore:
 
     def first(self, moment: Moment, step: Step, *instead: Fault) -> Outcome:
         """One way in which a call comes out, always the same; where its fault cannot happen, with another instead."""
-        for fault in (step.fault, *instead):
-            found = self.outcomes(moment, evolve(step, fault=fault))
-            if found:
-                return found[0]
-        raise ValueError(f"{step}: no outcome of this call has such a fault")
+        return _first(self, moment, step, instead)
 
     def _enabled(self, moment: Moment, step: Step) -> Iterator[tuple[Stepper, int]]:
         assert step.call is not None
@@ -310,6 +306,17 @@ def _plain(items: tuple[Record, ...]) -> tuple[Record, ...]:
         tuple(n if kept else first for n, first, kept in zip(i, INITIAL_ITEM, _KEPT, strict=True))
         for i in items
     )
+
+
+@lru_cache(maxsize=50_000)
+def _first(store: TimedStore, moment: Moment, step: Step, instead: tuple[Fault, ...]) -> Outcome:
+    # Remembered, as the same runs are made time and again: to foresee them, to make them, to shorten them.
+    found = store.outcomes(moment, step)
+    for fault in instead:
+        found = found or store.outcomes(moment, evolve(step, fault=fault))
+    if not found:
+        raise ValueError(f"{step}: no outcome of this call has such a fault")
+    return found[0]
 
 
 @cache

@@ -11,11 +11,21 @@ from functools import cache
 from attrs import define, field
 
 from peeklock.harness.steps import Step
-from peeklock.spec import timed_store
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.state import Row
-from peeklock.spec.timed_store import STRANGER, Fault, Moment, Outcome, TokenName, nothing, with_room
+from peeklock.spec.timed_store import (
+    STRANGER,
+    Fault,
+    Moment,
+    Outcome,
+    TimedStore,
+    TokenName,
+    nothing,
+    timed_store,
+    with_room,
+)
+from peeklock.spec.timed_store import Step as NumberedStep
 
 
 @define
@@ -23,6 +33,7 @@ class SpecStore:
     """The store of the specification after some steps."""
 
     capabilities: Capabilities
+    _store: TimedStore = field(init=False)
     now_ms: int = field(default=0, init=False)
     moment: Moment = field(factory=lambda: nothing(1), init=False)
     """There is always room for one more item."""
@@ -31,14 +42,15 @@ class SpecStore:
     deliveries: list[TokenName] = field(factory=list, init=False)
     """The tokens of all deliveries, also of those whose fetch failed after it took effect."""
 
+    def __attrs_post_init__(self) -> None:
+        self._store = timed_store(self.capabilities)
+
     def take(self, step: Step, *instead: Fault) -> Outcome:
         """Take a step; where its fault cannot happen, with another instead. An item is enqueued once at most."""
         if step.call is Call.ENQUEUE:
             self.items += step.items
             self.moment = with_room(self.moment)
-        outcome = timed_store.timed_store(self.capabilities).first(
-            self.moment, self._numbered(step), *instead
-        )
+        outcome = self._store.first(self.moment, self._numbered(step), *instead)
         self.moment = outcome.after
         if step.call is None:
             self.now_ms += step.ms
@@ -46,10 +58,10 @@ class SpecStore:
             self.deliveries.append(self.moment.latest_token(outcome.item))
         return outcome
 
-    def _numbered(self, step: Step) -> timed_store.Step:
+    def _numbered(self, step: Step) -> NumberedStep:
         items = tuple(self.items.index(name) for name in step.items if name in self.items)
         token = self._token(step.delivery) if step.presents else None
-        return timed_store.Step(step.call, step.ms, items, token, step.fault)
+        return NumberedStep(step.call, step.ms, items, token, step.fault)
 
     def _token(self, delivery: int) -> TokenName:
         return self.deliveries[delivery - 1] if 0 < delivery <= len(self.deliveries) else STRANGER
@@ -83,5 +95,5 @@ class SpecStore:
 @cache
 def refusals(capabilities: Capabilities, call: Call) -> frozenset[Answer]:
     """What may be answered to a token that is nobody's."""
-    refused = timed_store.timed_store(capabilities).first(nothing(1), timed_store.Step(call, token=STRANGER))
+    refused = timed_store(capabilities).first(nothing(1), NumberedStep(call, token=STRANGER))
     return frozenset(refused.answers)
