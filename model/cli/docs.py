@@ -31,10 +31,11 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "docs",
         help="rewrite the generated tables and outputs in README.md and docs/",
-        description="Rewrite every generated block in README.md and docs/*.md of this checkout. With --check, write "
-        "nothing; exit code 1 when a block is stale.",
-        epilog="example: peeklock docs --check",
+        description="Rewrite every generated block in README.md and docs/*.md of this checkout, or in the pages that are "
+        "named. With --check, write nothing; exit code 1 when a block is stale.",
+        epilog="example: peeklock docs --check docs/what-if.md",
     )
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="only these, by their path from the root")
     parser.add_argument("--check", action="store_true", help="only say which blocks are stale")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.set_defaults(run=run, commands=commands)
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     root = checkout(Path.cwd())
     make = _announced(Blocks(options.commands).make)
     with contextlib.chdir(root):
-        found = [renewed(p, Path(p).read_text(encoding="utf-8"), make) for p in pages(root)]
+        found = [renewed(p, Path(p).read_text(encoding="utf-8"), make) for p in _asked(options.pages, root)]
     if not options.check:
         for page in found:
             if page.stale:
@@ -76,6 +77,14 @@ def run(options: argparse.Namespace) -> int:
             f"{fresh} of {fresh + len(stale)} blocks in {len(found)} files {'are' if options.check else 'were'} fresh"
         )
     return 1 if options.check and stale else 0
+
+
+def _asked(names: list[str], root: Path) -> list[str]:
+    known = pages(root)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown page {name!r}; allowed: {', '.join(known)}")
+    return names or known
 
 
 def checkout(start: Path) -> Path:
