@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from attrs import evolve, fields, frozen
+from attrs import asdict, evolve, fields, frozen
 
 from peeklock.spec import client, environment, store
 from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Piece
@@ -126,6 +126,15 @@ class Capabilities:
         if not self.cancel:
             lacking.add(Call.CANCEL)
         return tuple(c for c in Call if c not in lacking)
+
+    @property
+    def differences(self) -> dict[str, bool | str]:
+        """Where they are not as in the standard contract: names and values, as ``declared`` takes them."""
+        return asdict(
+            self,
+            filter=lambda field, value: value != field.default,
+            value_serializer=lambda _, __, value: getattr(value, "value", value),
+        )
 
     @classmethod
     def declared(cls, values: object) -> Capabilities:

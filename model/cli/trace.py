@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,13 @@ from typing import Any
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
 from peeklock.cli.show import add_tale_options, console, say, show_tale
-from peeklock.harness.judge import Judgement, judge, monitor_of
+from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.observation import shown
-from peeklock.harness.retelling import tell
-from peeklock.harness.tale import Tale
-from peeklock.harness.tracefile import TraceError, read
-from peeklock.spec.policy import Policy
+from peeklock.harness.trace_tale import tale_of_trace
+from peeklock.harness.tracefile import Header, Kind, read
+from peeklock.harness.traceline import TraceError
+from peeklock.spec.policy import RETRY, Policy
 from peeklock.spec.protocol import PROMISES
-
-MOST_HELD = 2_000
-"""Observations before a violation that are held in memory, to tell those of them that have to do with it."""
 
 
 def add_parser(commands: Any) -> None:
@@ -33,57 +29,58 @@ def add_parser(commands: Any) -> None:
         epilog="example: peeklock trace run.jsonl --policy before",
     )
     parser.add_argument("file", type=Path, metavar="FILE.jsonl")
-    parser.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
+    parser.add_argument(
+        "--policy",
+        metavar="NAME|FILE.toml",
+        help="of the workers, where the file records any; default: retry",
+    )
     add_tale_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Judge one file."""
-    (policy,) = policies_of([options.policy])
+    (policy,) = policies_of([options.policy or RETRY.name])
     if options.file.exists() and not options.file.is_file():
         raise UsageError(
             f"{options.file}: not a file, and a violation is told by reading it again; allowed: a file"
         )
     try:
-        header, observations = read(options.file)
-        found = judge(header, observations, policy)
+        header, entries = read(options.file)
+        if options.policy is not None and header.kind is not Kind.WORKERS:
+            raise UsageError(
+                f"{options.file} records {header.kind.value}, which follows no policy; allowed: leave --policy out"
+            )
+        found = judge(header, entries, policy)
+        if found.observations == 0:
+            raise UsageError(
+                f"{options.file}: nothing was recorded after the header, so there is nothing to judge"
+            )
+        tale = None if found.violation is None else tale_of_trace(options.file, found, policy)
     except TraceError as error:
         raise UsageError(str(error)) from None
-    if found.observations == 0:
-        raise UsageError(
-            f"{options.file}: nothing was recorded after the header, so there is nothing to judge"
-        )
-    if found.violation is not None:
-        show_tale(options, _tale(options.file, found, policy), _data(found, policy))
+    data = _data(header, found, policy)
+    if tale is not None:
+        show_tale(options, tale, data)
     elif options.json:
-        print(json.dumps(_data(found, policy), indent=2, ensure_ascii=False))
+        print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
-        _print(found, policy, header.source)
+        _print(header, found, policy)
     return 0 if found.conforms else 1
 
 
-def _tale(path: Path, found: Judgement, policy: Policy) -> Tale:
-    """The end of the run, up to what nothing explains; the file is read once more."""
-    assert found.violation is not None
-    header, again = read(path)
-    monitor, earlier = monitor_of(header, policy), max(found.observations - MOST_HELD, 0)
-    for seen in itertools.islice(again, earlier):
-        monitor.observe(seen)
-    return tell(
-        itertools.islice(again, found.observations - earlier),
-        lambda: monitor,
-        earlier=earlier,
-        title=f"✗ violates policy {policy.name} at observation {found.observations}",
-        setting=found.violation.seen.place + (f"; run: {shown(header.source)}" if header.source else ""),
-    )
-
-
-def _print(found: Judgement, policy: Policy, source: str) -> None:
+def _print(header: Header, found: Judgement, policy: Policy) -> None:
     out = console()
-    if source:
-        say(out, f"run: {shown(source)}")
-    out.print(f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained")
+    if header.source:
+        say(out, f"run: {shown(header.source)}")
+    if header.kind is Kind.WORKERS:
+        say(
+            out,
+            f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained",
+        )
+    else:
+        say(out, f"[green]conforms[/green] to the store's contract: {found.observations} lines explained")
+        say(out, f"judged: {_judged(header)}")
     texts = {p.id: p.text for p in PROMISES}
     for broken in found.broken:
         say(
@@ -92,9 +89,22 @@ def _print(found: Judgement, policy: Policy, source: str) -> None:
         )
 
 
-def _data(found: Judgement, policy: Policy) -> dict[str, Any]:
+def _judged(header: Header) -> str:
+    """What a file of a store alone is held against."""
+    differences = ", ".join(f"{name} = {value}" for name, value in header.store.differences.items())
+    contract = (
+        f"under the declared capabilities ({differences})" if differences else "under the standard contract"
+    )
+    if header.kind is Kind.STORE:
+        return f"{header.kind.value}, {contract}"
+    what = f"{header.kind.value}, item by item, {contract}; not in which order items are handed out"
+    return what if header.capabilities is not None else f"{what}, and not what workers do"
+
+
+def _data(header: Header, found: Judgement, policy: Policy) -> dict[str, Any]:
     data: dict[str, Any] = {
-        "policy": policy.name,
+        "records": header.kind.value,
+        "policy": policy.name if header.kind is Kind.WORKERS else None,
         "conforms": found.conforms,
         "observations": found.observations,
         "broken": list(found.broken),

@@ -14,10 +14,8 @@ from hypothesis import settings
 from hypothesis.database import InMemoryExampleDatabase
 from reference import ERRORS, memory_store, sqlite_store
 
-from peeklock.harness.judge import judge
 from peeklock.harness.report import ContractViolation, Inconclusive
 from peeklock.harness.stores import check_store
-from peeklock.harness.tracefile import read
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import (
     STANDARD,
@@ -27,7 +25,6 @@ from peeklock.spec.capabilities import (
     Renewal,
     UnknownToken,
 )
-from peeklock.spec.policy import RETRY
 from peeklock.spec.timed_store import Fault
 
 PROMISES = {
@@ -148,15 +145,6 @@ def test_a_failure_is_told_to_a_reader_who_does_not_know_the_specification(tmp_p
     page = (folder / "failure.html").read_text(encoding="utf-8")
     assert "a call with a token that is not current changes nothing" in page
     assert "def reproduce(store):" in page
-
-
-def test_the_trace_of_a_failure_can_be_read(tmp_path: Path) -> None:
-    failure = found_in(faulty_stores.RefusedAcksEnqueue).failure
-    path = tmp_path / "trace.jsonl"
-    path.write_text("\n".join(failure.trace_lines()) + "\n")
-    header, seen = read(path)
-    assert header.scope.clock
-    assert judge(header, seen, RETRY).observations >= len(failure.observations) - 1
 
 
 def test_a_seed_finds_the_same_run_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,6 @@ class Driver:
         self._observations: list[Observation] = []
         self._steps: list[int] = []
         self._looks: dict[int, tuple[tuple[str, str], ...]] = {}
-        self._sent: dict[str, Answer] = {}
-        """The completions that acks carried, and what was answered."""
         self._at_ms = 0
         self._until_ms: int | None = None
         self._calls = self._busy = 0
@@ -162,8 +160,6 @@ class Driver:
             args = (step.ms, call is Call.ABANDON_IGNORING_ATTEMPT)
         told = self._made(step, method_of(call), token, *args)
         answer, effect = self._outcome(step, told, Answer.OK)
-        if call is Call.ACK:
-            self._sent[completion] = answer
         seen = Observation(
             call,
             worker=worker,
@@ -171,6 +167,7 @@ class Driver:
             answer=answer,
             effect=effect,
             completions=(Result.SUCCESS,) if call is Call.ACK else (),
+            payload=completion if call is Call.ACK else None,
             lasts_ms=None if call in ACKS else step.ms,
         )
         self._see(step, seen, f"{call.value} -> {foreseen.answers[0].value}")
@@ -198,15 +195,16 @@ class Driver:
     # What was seen
 
     def _see(self, step: Step, seen: Observation, instead: str = "") -> None:
-        seen = evolve(seen, at_ms=self._at_ms, until_ms=self._until_ms)
+        by_itself = seen.answer is Answer.RETRYABLE and step.fault is Fault.NONE
+        unasked = by_itself and self._capabilities.error_classes and not self._may_be_busy
+        seen = evolve(seen, at_ms=self._at_ms, until_ms=self._until_ms, unasked=unasked)
         self._observations.append(seen)
         self._steps.append(self._step)
-        if seen.answer is Answer.RETRYABLE and step.fault is Fault.NONE:
-            self._busy += 1
-            if self._capabilities.error_classes and not self._may_be_busy:
-                raise self._judge.unasked(seen, instead)
-            if step.call in (Call.ENQUEUE, Call.CANCEL):
-                raise _Busy
+        self._busy += by_itself
+        if unasked:
+            raise self._judge.unasked(seen, instead)
+        if by_itself and step.call in (Call.ENQUEUE, Call.CANCEL):
+            raise _Busy
         self._judge.observe(seen)
 
     def _look(self) -> None:
@@ -214,10 +212,7 @@ class Driver:
             return
         pairs = tuple(self._store.plain(self._place, "completions"))
         self._looks[len(self._observations)] = pairs
-        self._judge.look([item for item, _ in pairs])
-        for item, completion in pairs:
-            if self._sent.get(completion, Answer.PERMANENT) is Answer.PERMANENT:
-                raise self._judge.never_sent(item, completion)
+        self._judge.look(pairs)
 
 
 class _Busy(Exception):

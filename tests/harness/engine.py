@@ -179,6 +179,19 @@ class Engine:
         some = [f for f in found if f]
         return min(some, key=len) if some else frozenset()
 
+    def allowed(self, ways: Iterable[tuple[Core, Sight]]) -> tuple[str, ...]:
+        """What could have been seen instead, in these worlds and of the worker that each sight names."""
+        told: dict[str, None] = {}
+        for core, seen in ways:
+            for stepper in self.steppers:
+                label, action = stepper.action.label, stepper.action
+                if label.event in BY_TIME:
+                    continue
+                for w, _ in stepper.choices(core.state):
+                    if seen.worker is None or (action.worker is not None and w == seen.worker):
+                        told[str(label).removesuffix(", although it took effect")] = None
+        return tuple(told)
+
     def at_stake(self, ways: Sequence[tuple[Core, Sight]]) -> tuple[str, ...]:
         """The promises that what was seen would break, the most telling first: those of every world that it met.
 

@@ -69,7 +69,7 @@ class Failure:
 
     def trace_lines(self) -> tuple[str, ...]:
         """The run as the lines of a trace file."""
-        return tuple(trace_lines(self.subject, self.capabilities, self.observations))
+        return tuple(trace_lines(self.subject, self.capabilities, self.observations, self.looks))
 
 
 def importable(function: object) -> str | None:

@@ -27,6 +27,8 @@ class Invoke:
 
     key: Hashable
     what: Any
+    returns: bool = True
+    """False where it is known that no return will come."""
 
 
 @frozen
@@ -88,8 +90,12 @@ class Joiner:
                 raise HistoryError(f"{event.what}: a call with the key {event.key!r} is open already")
             operation = Operation(self._count, event.what)
             self._count += 1
-            self._open[event.key] = operation
             self._waiting.append(Begins(operation))
+            if event.returns:
+                self._open[event.key] = operation
+            else:
+                self._known[operation.number] = operation
+                yield from self._ready()
             return
         if event.key not in self._open:
             raise HistoryError(f"a return with the key {event.key!r}, of which no call is open")

@@ -139,6 +139,9 @@ class ItemModel:
             if follows.timer is None:
                 yield self._settled(ItemWorld(follows.core, here.timer, here.earliest_ms, here.latest_ms))
                 continue
+            if about.lasts_ms == 0 and not follows.prolongs:  # it is over at the moment at which it begins
+                yield ItemWorld(self.engine.run_out(follows.core, follows.timer, 0))
+                continue
             from_ms, until_ms = about.from_ms, about.until_ms
             if follows.prolongs and here.timer is not None:
                 from_ms, until_ms = here.earliest_ms, here.latest_ms

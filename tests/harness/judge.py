@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from attrs import evolve, frozen
 
+from peeklock.harness.history import Invoke, Return
 from peeklock.harness.observation import Observation
+from peeklock.harness.store_history import StoreHistory
+from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.strands import Strands
-from peeklock.harness.tracefile import Header
+from peeklock.harness.tracefile import Entry, Header, Kind
+from peeklock.harness.traceseen import Look
 from peeklock.harness.world import Violation
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import Policy
@@ -20,6 +25,7 @@ class Judgement:
     """What was found of a recorded run."""
 
     observations: int
+    """How many lines were taken in."""
     violation: Violation | None
     told_before: tuple[tuple[str, ...], ...]
     """The states before the violation, in words; a few of them."""
@@ -33,19 +39,63 @@ class Judgement:
 
 
 def monitor_of(header: Header, policy: Policy) -> Strands:
-    """The monitor that judges such a run, with all fault classes on."""
+    """The monitor that judges workers and a store, with all fault classes on."""
     if header.max_attempts is not None:
         policy = evolve(policy, max_attempts=header.max_attempts)
     return Strands(Variant(policy, frozenset(f.name for f in FAULTS)), header.scope)
 
 
-def judge(header: Header, observations: Iterable[Observation], policy: Policy) -> Judgement:
-    """Hold a run against the protocol under a policy, with all fault classes on."""
+def judge(header: Header, entries: Iterable[Entry], policy: Policy) -> Judgement:
+    """Hold a run against the specification.
+
+    Workers and a store are held against the protocol under the policy, a store alone against its contract; then the
+    policy has no part in it.
+    """
+    counted = _Counted(entries)
+    try:
+        broken = _JUDGES[header.kind](header, counted, policy)
+    except Violation as violation:
+        return Judgement(counted.count, violation, violation.told, ())
+    return Judgement(counted.count, None, (), broken)
+
+
+class _Counted:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries, self.count = entries, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for entry in self._entries:
+            self.count += 1
+            yield entry
+
+
+def _workers(header: Header, entries: Iterable[Observation], policy: Policy) -> tuple[str, ...]:
     monitor = monitor_of(header, policy)
-    count = 0
-    for count, seen in enumerate(observations, 1):
-        try:
-            monitor.observe(seen)
-        except Violation as violation:
-            return Judgement(count, violation, violation.told, ())
-    return Judgement(count, None, (), monitor.broken())
+    for seen in entries:
+        monitor.observe(seen)
+    return monitor.broken()
+
+
+def _store(header: Header, entries: Iterable[Observation | Look], _: Policy) -> tuple[str, ...]:
+    store = StoreJudge(header.store, scope=header.scope)
+    for entry in entries:
+        if isinstance(entry, Look):
+            store.look(entry.completions)
+        else:
+            store.observe(entry)
+    return ()
+
+
+def _calls(header: Header, entries: Iterable[Invoke | Return], _: Policy) -> tuple[str, ...]:
+    history = StoreHistory(header.store, header.scope.clock)
+    for event in entries:
+        history.add(event)
+    history.end()
+    return ()
+
+
+_JUDGES: dict[Kind, Callable[[Header, Iterable[Any], Policy], tuple[str, ...]]] = {
+    Kind.WORKERS: _workers,
+    Kind.STORE: _store,
+    Kind.CALLS: _calls,
+}

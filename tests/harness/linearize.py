@@ -6,7 +6,7 @@ operations that have taken effect already, and lets an operation take effect onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from attrs import frozen
@@ -66,7 +66,7 @@ class NotLinearizable(Exception):
         )
         self.operation = operation
         self.before = before
-        """The configurations before it ended."""
+        """The configurations before it ended, and those that others of the open operations lead to."""
         self.others = others
         """The other operations that were open when it ended."""
 
@@ -97,29 +97,46 @@ class Search(Generic[S]):
         number = operation.number
         kept: dict[Configuration[S], None] = {}
         todo = list(self.configurations)
-        seen = set(todo)
+        seen = dict.fromkeys(todo)
         while todo:
             here = todo.pop()
             if number in here.done:
                 kept[Configuration(here.state, here.done - {number})] = None
                 continue
-            for other in self.open.values():
-                if other.number in here.done:
-                    continue
-                for state in self.model.step(here.state, other):
-                    if other.outcome is Outcome.INFO and state == here.state:
-                        continue  # as if it had not happened yet
-                    after = self._read(state, here.done | {other.number})
-                    if after not in seen:
-                        seen.add(after)
-                        todo.append(after)
+            for after in self._next(here):
+                if after not in seen:
+                    seen[after] = None
+                    todo.append(after)
         if not kept:
             others = tuple(o for o in self.open.values() if o.number != number)
-            raise NotLinearizable(operation, tuple(self.configurations), others)  # type: ignore[arg-type]
+            raise NotLinearizable(operation, tuple(seen), others)  # type: ignore[arg-type]
         del self.open[number]
         self._reading.pop(number, None)
         self.configurations = kept
         self._forget_spent()
+
+    def possible(self) -> dict[S, None]:
+        """The states that there may be now: of the open operations, any may have taken effect."""
+        found = dict.fromkeys(self.configurations)
+        todo = list(found)
+        while todo:
+            here = todo.pop()
+            for after in self._next(here):
+                if after not in found:
+                    found[after] = None
+                    todo.append(after)
+        return dict.fromkeys(c.state for c in found)
+
+    def _next(self, here: Configuration[S]) -> Iterator[Configuration[S]]:
+        """What follows when one of the open operations takes effect."""
+        for other in self.open.values():
+            if other.number in here.done:
+                continue
+            for state in self.model.step(here.state, other):
+                if (
+                    other.outcome is not Outcome.INFO or state != here.state
+                ):  # else it is as if it had not happened yet
+                    yield self._read(state, here.done | {other.number})
 
     def _read(self, state: S, done: frozenset[int]) -> Configuration[S]:
         """The configuration after all has been read that can be: to read later is never better."""

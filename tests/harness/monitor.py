@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from attrs import evolve
 
-from peeklock.harness.engine import BY_TIME, engine
+from peeklock.harness.engine import engine
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing, Until
 from peeklock.harness.world import (
@@ -226,24 +226,11 @@ class Monitor:
         return Violation(
             seen,
             closed,
-            tuple(self._allowed(closed, sight)),
+            self.engine.allowed((w.core, sight) for w in closed),
             self._reason(closed, sight),
             self.engine.at_stake([(w.core, sight) for w in self.worlds]),
             told,
         )
-
-    def _allowed(self, worlds: Iterable[World], sight: Sight) -> Iterator[str]:
-        told: dict[str, None] = {}
-        for world in worlds:
-            for stepper in self.engine.steppers:
-                label, action = stepper.action.label, stepper.action
-                if label.event in BY_TIME:
-                    continue
-                for w, _ in stepper.choices(world.state):
-                    if sight.worker is not None and (action.worker is None or w != sight.worker):
-                        continue
-                    told[str(label).removesuffix(", although it took effect")] = None
-        yield from told
 
     def _reason(self, worlds: Iterable[World], sight: Sight) -> str:
         relaxed = evolve(sight, answer=None, effect=None, attempt=None, completions=())

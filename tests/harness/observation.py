@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import enum
+
 from attrs import frozen
 
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Result
+
+
+class Moment(enum.Enum):
+    """How much of a call was seen."""
+
+    WHOLE = "whole"
+    BEGINS = "begins"
+    """Its answer is seen later."""
+    LOST = "begins, and nobody knows how it ends"
+    ENDS = "ends"
 
 
 @frozen
@@ -37,6 +49,11 @@ class Observation:
     """The lock timeout of a fetch, the extension of a renewal, or the delay of an enqueue or an abandon."""
     place: str = ""
     """Where it was seen: a file's line, or a step's number."""
+    payload: str | None = None
+    """The text of the completion that an ack carried, where only the store is watched."""
+    unasked: bool = False
+    """A retryable error although nothing was made to fail, of a store that is not said to be busy."""
+    moment: Moment = Moment.WHOLE
 
     def __str__(self) -> str:
         who = f"worker {shown(self.worker)}: " if self.worker else ""

@@ -9,8 +9,8 @@ from typing import Any
 from peeklock.harness.adapter import Delivery
 from peeklock.harness.drive import completion_of, letter, method_of
 from peeklock.harness.observation import Observation, shown
-from peeklock.harness.steps import NEVER_ENQUEUED, NEVER_ISSUED, Program, Step
-from peeklock.harness.tracefile import VERSION
+from peeklock.harness.steps import NEVER_ISSUED, Program, Step
+from peeklock.harness.tracefile import header_line
 from peeklock.harness.world import Violation
 from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities
@@ -185,20 +185,19 @@ def _quoted(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', "'")
 
 
-_COMPLETION = {True: {"completion": "result"}, False: {}}
-
-
-def trace_lines(subject: str, capabilities: Capabilities, seen: Iterable[Observation]) -> Iterator[str]:
-    """The run as the lines of a trace file; what a trace has no words for is left out."""
-    records = ["clock", "answers"] if capabilities.virtual_clock else ["answers"]
-    yield json.dumps({"peeklock_trace": VERSION, "records": records, "source": shown(subject)})
-    for one in seen:
-        if one.call is None or one.item == NEVER_ENQUEUED:
-            continue
-        if one.token == NEVER_ISSUED or (one.call is Call.CANCEL and one.answer is Answer.NOTHING):
-            continue
+def trace_lines(
+    subject: str,
+    capabilities: Capabilities,
+    seen: Iterable[Observation],
+    looks: Mapping[int, tuple[tuple[str, str], ...]],
+) -> Iterator[str]:
+    """The run as the lines of a trace file of a store alone."""
+    yield header_line(capabilities, subject)
+    for count, one in enumerate(seen, 1):
+        assert one.call is not None
         fields = {
             "t_ms": one.at_ms,
+            "until_ms": one.until_ms,
             "call": one.call.value,
             "worker": one.worker,
             "item": one.item,
@@ -207,6 +206,9 @@ def trace_lines(subject: str, capabilities: Capabilities, seen: Iterable[Observa
             "answer": None if one.answer is None else one.answer.value,
             "effect": one.effect,
             "lasts_ms": one.lasts_ms,
-            **_COMPLETION[bool(one.completions)],
+            "payload": one.payload,
+            "unasked": one.unasked or None,
         }
         yield json.dumps({name: value for name, value in fields.items() if value is not None})
+        if count in looks:
+            yield json.dumps({"t_ms": one.at_ms, "completions": looks[count]})

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from peeklock.harness.monitor import NOT_HERE, NOT_LIKE_THIS
 from peeklock.harness.naming import Names, without_doubtful_shutdowns
-from peeklock.harness.observation import Observation, shown
+from peeklock.harness.observation import Moment, Observation, shown
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
@@ -111,6 +111,8 @@ class _Telling:
         self._kept = self._chosen()
         self.names = Names([s for n, s in enumerate(seen, earlier + 1) if n in self._kept])
         self.steps: list[TaleStep] = []
+        self._begun: dict[str, int] = {}
+        """The steps at which calls began that have not ended, by the place of their ends."""
         self._moved = False
         """Did the latest step change what is known of the store?"""
         self.last = seen[-1]
@@ -174,6 +176,8 @@ class _Telling:
         after = self._known()
         if seen.call is Call.FETCH:  # the answer says the count
             before = evolve(before, counts=after.counts)
+        if seen.moment is Moment.BEGINS:
+            self._begun[seen.place] = number
         item, self._moved = self._item_of(seen), before.items != after.items
         ways = after.items.get(item, ()) if item is not None else ()
         self.steps.append(
@@ -252,6 +256,10 @@ class _Telling:
             return f"counts {seen.counts.value}"
         if seen.event is not None:
             return seen.event.value
+        more = " …" if seen.moment in (Moment.BEGINS, Moment.LOST) else ""
+        return f"{self._asks(seen)}{more}"
+
+    def _asks(self, seen: Observation) -> str:
         about, lasts = self._about(seen), seen.lasts_ms
         match seen.call:
             case Call.FETCH:
@@ -286,6 +294,12 @@ class _Telling:
         return f"{self.names.item(seen.item)}{token}{count}"
 
     def _note(self, seen: Observation) -> str:
+        if seen.moment in (Moment.BEGINS, Moment.LOST):
+            return "" if seen.moment is Moment.BEGINS else "nobody knows how it ended"
+        begun = f"begun at step {self._begun[seen.place]}" if seen.place in self._begun else ""
+        return "; ".join(text for text in (begun, self._behind(seen)) if text)
+
+    def _behind(self, seen: Observation) -> str:
         if seen.answer is Answer.RETRYABLE:
             took = {True: "the response was lost: it took effect", False: "it had no effect"}
             return took.get(seen.effect, "whether it took effect is not known")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from peeklock.harness.history import Begins, Invoke, Joiner, Operation, Outcome,
 from peeklock.harness.item_model import NEVER_MS, About, ItemModel, ItemWorld, StoreAnswer, StoreCall, is_gone
 from peeklock.harness.linearize import NotLinearizable, Search
 from peeklock.harness.observation import Observation, shown
-from peeklock.harness.spec_store import refusals
+from peeklock.harness.store_judge import not_for_strangers
 from peeklock.harness.world import Core, Sight, Violation, with_room
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities
@@ -31,6 +31,8 @@ from peeklock.spec.state import completions
 MOST_SETTLED = 1_000
 """Settled items that are kept: a token of one that is older is judged as one that was never issued."""
 MOST_STATES_TOLD = 3
+AT_NO_MOMENT = "not allowed at any moment of the call"
+"""The reason why an answer is wrong that no order of the calls explains."""
 
 
 @define
@@ -216,11 +218,11 @@ class StoreHistory:
                 reason = f"this token was given out before, for {shown(owner)}"
                 raise Violation(seen_of(operation, told.items[0]), (), (), reason, ("S4",))
         elif call.token is not None and call.token not in self._of_token and not self._tokens_unseen:
-            allowed = refusals(self.capabilities, call.call)
-            if told.answer not in (*allowed, Answer.RETRYABLE):
-                could = tuple(f"{call.call.value} -> {a.value}" for a in Answer if a in allowed)
+            seen = seen_of(operation, None)
+            instead = not_for_strangers(seen, self.capabilities)
+            if instead:
                 reason = "the token was never issued, or its item was settled long ago"
-                raise Violation(seen_of(operation, None), (), could, reason, ("S5", "C4"))
+                raise Violation(seen, (), instead, reason, ("S5", "C4"))
 
     def _violation(self, operation: Operation, part: Part, found: NotLinearizable) -> Violation:
         about: About = part.operation.what
@@ -233,27 +235,15 @@ class StoreHistory:
         rows = dict.fromkeys(
             f"{part.item}: {describe_item(w.core.state[1][0], _named(w, names))}" for w in worlds
         )
-        beside = "; ".join(str(o.what.sight.call.value) for o in found.others)
-        reason = f"no moment between its beginning and its end explains it for {part.item}"
-        reason += f"; open beside it: {beside}" if beside else ""
+        ways = [self._way(w, about.sight) for w in worlds]
         return Violation(
             seen_of(operation, part.item),
             (),
-            tuple(self._allowed(worlds)),
-            reason,
-            self.model.engine.at_stake([self._way(w, about.sight) for w in worlds]),
+            self.model.engine.allowed(ways),
+            AT_NO_MOMENT,
+            self.model.engine.at_stake(ways),
             tuple((told_row,) for told_row in tuple(rows)[:MOST_STATES_TOLD]),
         )
-
-    def _allowed(self, worlds: Iterable[ItemWorld]) -> Iterator[str]:
-        told: dict[str, None] = {}
-        for world in worlds:
-            core = with_room(world.core, (INITIAL_WORKER,), ())
-            for stepper in self.model.engine.steppers:
-                label = stepper.action.label
-                if label.event is None and any(True for _ in stepper.choices(core.state)):
-                    told[str(label).removesuffix(", although it took effect")] = None
-        yield from told
 
     @staticmethod
     def _way(world: ItemWorld, sight: Sight) -> tuple[Core, Sight]:

@@ -3,7 +3,8 @@
 The contract is the declared one: what it explains is right, whatever the standard promises.
 
 A token that was never issued is nobody's, so it must be refused; a cancel that does not name an item says that it had
-no row; and the completions can be looked at.
+no row; and the completions can be looked at. The items are judged together, in the order in which they were handed out
+as well; what that costs grows with their number.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.spec_store import refusals
 from peeklock.harness.standing import Standing
-from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.world import Scope, Violation, World
 from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities
@@ -26,6 +26,7 @@ from peeklock.spec.evaluate import PLACE
 from peeklock.spec.state import Row, completions, row
 from peeklock.spec.timed_store import honest_actions, variant
 
+TIMED = Scope(clock=True)
 _ROWS = list(Row)
 _QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))
 
@@ -37,13 +38,20 @@ class StoreJudge:
     """Takes in what was seen of a store, one observation after the other; used like a ``Monitor``."""
 
     def __init__(
-        self, capabilities: Capabilities, looks: Looks | None = None, ends: Violation | None = None
+        self,
+        capabilities: Capabilities,
+        looks: Looks | None = None,
+        ends: tuple[int, Violation] | None = None,
+        scope: Scope = TIMED,
     ) -> None:
-        """A judge; of a run that was judged before, with what was looked at and how it ended."""
+        """A judge; of a run that was judged before, with what was looked at, and at which observation it ended how."""
         self.capabilities, self._ends = capabilities, ends
-        self._monitor = Monitor(variant(capabilities), Scope(clock=True), honest_actions(capabilities))
+        self._monitor = Monitor(variant(capabilities), scope, honest_actions(capabilities))
         self._looks = looks or {}
         self._count = 0
+        self._sent: dict[str, Answer | None] = {}
+        """The completions that acks carried, and what was answered."""
+        self._tokens_unseen = self._payloads_unseen = False
         self._latest: Observation | None = None
 
     @property
@@ -55,9 +63,20 @@ class StoreJudge:
         """Take in one observation; ``Violation`` when no state explains it."""
         self._count += 1
         self._latest = seen
-        if self._ends is not None and seen == self._ends.seen:
-            raise self._ends
-        if seen.token == NEVER_ISSUED:
+        if self._ends is not None and self._count == self._ends[0]:
+            raise self._ends[1]
+        if seen.payload is not None:
+            self._sent[seen.payload] = seen.answer
+        elif seen.call is Call.ACK:
+            self._payloads_unseen = True
+        if seen.unasked:
+            assert seen.call is not None
+            raise self.unasked(seen, f"{seen.call.value} -> {Answer.OK.value}")
+        if seen.call is Call.FETCH:
+            self._tokens_unseen |= (
+                seen.token is None and seen.answer is not Answer.NOTHING and seen.effect is not False
+            )
+        if seen.call is not Call.FETCH and seen.token is not None and seen.token not in self._monitor.tokens:
             self._stranger(seen)
         elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
             self._had_no_row(seen)
@@ -68,11 +87,12 @@ class StoreJudge:
                 raise self._put_plainly(violation) from None
         looked = self._looks.get(self._count)
         if looked is not None:
-            self.look([item for item, _ in looked])
+            self.look(looked)
 
-    def look(self, items: Sequence[str]) -> None:
-        """Take in which items the store's completions are of; ``Violation`` when no state has them so."""
+    def look(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Take in the completions, as (item, text); ``Violation`` when no state has them, or no ack carried one."""
         assert self._latest is not None, "there is something to see before there are completions"
+        items = [item for item, _ in pairs]
         for item in dict.fromkeys((*self._monitor.items, *items)):
             number, possible = items.count(item), self._monitor.completions_of(item)
             if number not in possible:
@@ -81,6 +101,9 @@ class StoreJudge:
                 raise self._violation(right, reason, ("S2", "S3") if number > 1 else ("S3",))
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
+        for item, text in () if self._payloads_unseen else pairs:
+            if self._sent.get(text, Answer.PERMANENT) is Answer.PERMANENT:
+                raise self._never_sent(item, text)
 
     def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
         """Let the timers that are due run out."""
@@ -107,17 +130,14 @@ class StoreJudge:
             ("C4",),
         )
 
-    def never_sent(self, item: str, completion: str) -> Violation:
-        """What to raise where a completion is there that no ack carried, but for one that was refused."""
+    def _never_sent(self, item: str, completion: str) -> Violation:
         reason = f"there is now the completion {shown(completion)!r} of {shown(item)}, which no accepted ack carried"
         return self._violation((f"the completion of {shown(item)} that the ack carried",), reason, ("S3",))
 
     def _stranger(self, seen: Observation) -> None:
-        assert seen.call is not None
-        allowed = refusals(self.capabilities, seen.call)
-        if seen.answer not in allowed and not (seen.answer is Answer.RETRYABLE and not seen.effect):
-            told = tuple(f"{seen.call.value} -> {a.value}" for a in Answer if a in allowed)
-            raise self._violation(told, "the token was never issued", ("S5", "C4"))
+        instead = not_for_strangers(seen, self.capabilities)
+        if instead and not self._tokens_unseen:
+            raise self._violation(instead, "the token was never issued", ("S5", "C4"))
 
     def _had_no_row(self, seen: Observation) -> None:
         assert seen.item is not None
@@ -161,6 +181,17 @@ class StoreJudge:
     def _violation(self, allowed: tuple[str, ...], reason: str, promises: tuple[str, ...]) -> Violation:
         assert self._latest is not None
         return Violation(self._latest, self._monitor.worlds, allowed, reason, promises, self._monitor.told())
+
+
+def not_for_strangers(seen: Observation, capabilities: Capabilities) -> tuple[str, ...]:
+    """What should have been answered to a token that was never issued; nothing where it was answered so."""
+    assert seen.call is not None
+    allowed = refusals(capabilities, seen.call)
+    if seen.answer is None and not seen.effect:
+        return ()
+    if seen.answer in allowed or (seen.answer is Answer.RETRYABLE and not seen.effect):
+        return ()
+    return tuple(f"{seen.call.value} -> {a.value}" for a in Answer if a in allowed)
 
 
 def _counted(number: int) -> str:

@@ -26,7 +26,9 @@ def tale_of(failure: Failure) -> Tale:
         notes.append("The store is nondeterministic: the same calls, made again, were answered otherwise.")
     return tell(
         failure.observations,
-        lambda: StoreJudge(failure.capabilities, failure.looks, failure.violation),
+        lambda: StoreJudge(
+            failure.capabilities, failure.looks, (len(failure.observations), failure.violation)
+        ),
         title=f"{failure.subject} does not keep its contract"
         + ("" if failure.deterministic else ", and is nondeterministic"),
         promises=failure.promises,

@@ -9,7 +9,8 @@ import pytest
 from peeklock.harness.judge import judge
 from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation
-from peeklock.harness.tracefile import TraceError, read
+from peeklock.harness.tracefile import read
+from peeklock.harness.traceline import TraceError
 from peeklock.harness.world import CALLS_AND_HANDLERS, Scope, Violation
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.policy import BEFORE, HARDENED, RETRY

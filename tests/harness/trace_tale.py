@@ -1,0 +1,208 @@
+"""The tale of a recorded run that violates: its end, up to what nothing explains. The file is read once more."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from peeklock.harness.history import Operation, Outcome
+from peeklock.harness.item_model import ItemModel, ItemWorld
+from peeklock.harness.judge import Judgement, monitor_of
+from peeklock.harness.observation import Moment, Observation, shown
+from peeklock.harness.retelling import tell
+from peeklock.harness.standing import Standing, Until
+from peeklock.harness.store_history import Part, StoreHistory, seen_of
+from peeklock.harness.store_judge import StoreJudge
+from peeklock.harness.tale import Tale
+from peeklock.harness.tracefile import Header, Kind, read
+from peeklock.harness.traceseen import Look
+from peeklock.harness.world import Violation
+from peeklock.spec.actions import Answer
+from peeklock.spec.policy import Policy
+
+MOST_HELD = 2_000
+"""Observations before a violation that are held in memory, to tell those of them that have to do with it."""
+MOST_MOMENTS = 40
+"""Beginnings and ends of calls that are told of a run under concurrent calls."""
+
+
+def tale_of_trace(path: Path, found: Judgement, policy: Policy) -> Tale:
+    """The run that was judged, told. ``TraceError`` as ``read``, where the file is no longer what it was."""
+    assert found.violation is not None
+    header, entries = read(path)
+    setting = found.violation.seen.place + (f"; run: {shown(header.source)}" if header.source else "")
+    return _TALES[header.kind](header, entries, found, policy, setting)
+
+
+def _workers(header: Header, entries: Iterator[Any], found: Judgement, policy: Policy, setting: str) -> Tale:
+    monitor, earlier = monitor_of(header, policy), max(found.observations - MOST_HELD, 0)
+    for seen in itertools.islice(entries, earlier):
+        monitor.observe(seen)
+    return tell(
+        itertools.islice(entries, found.observations - earlier),
+        lambda: monitor,
+        earlier=earlier,
+        title=f"✗ violates policy {policy.name} at observation {found.observations}",
+        setting=setting,
+    )
+
+
+def _store(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, setting: str) -> Tale:
+    assert found.violation is not None
+    seen: list[Observation] = []
+    looks = {}
+    for entry in itertools.islice(entries, found.observations):
+        if isinstance(entry, Look):
+            looks[len(seen)] = entry.completions
+        else:
+            seen.append(entry)
+    ends = len(seen), found.violation
+    return _told(seen, lambda: StoreJudge(header.store, looks, ends, header.scope), found.violation, setting)
+
+
+def _calls(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, setting: str) -> Tale:
+    assert found.violation is not None
+    violation = found.violation
+    watched = _Watched(violation)
+    history = StoreHistory(header.store, header.scope.clock, watched)
+    with contextlib.suppress(Violation):
+        for event in entries:
+            history.add(event)
+        history.end()
+    moments = list(watched.moments(header.scope.clock)) or [_Moment(evolve(violation.seen, until_ms=None))]
+    return _told(
+        [m.seen for m in moments],
+        lambda: _Playback(history.model, violation, moments),
+        violation,
+        setting,
+        earlier=watched.earlier,
+    )
+
+
+def _told(
+    seen: list[Observation], make: Callable[[], Any], violation: Violation, setting: str, earlier: int = 0
+) -> Tale:
+    return tell(
+        seen,
+        make,
+        title="✗ the store does not keep its contract",
+        promises=violation.promises,
+        reason=violation.reason,
+        allowed=violation.allowed,
+        setting=setting,
+        earlier=earlier,
+    )
+
+
+_TALES: dict[Kind, Callable[[Header, Iterator[Any], Judgement, Policy, str], Tale]] = {
+    Kind.WORKERS: _workers,
+    Kind.STORE: _store,
+    Kind.CALLS: _calls,
+}
+
+
+@frozen
+class _Mark:
+    """An operation begins or has ended, and where its item may stand then."""
+
+    begins: bool
+    operation: Operation
+    worlds: tuple[ItemWorld, ...]
+    tokens: Mapping[int, str]
+    """The texts of the item's tokens, by their numbers."""
+
+
+@frozen
+class _Moment:
+    """A call begins or ends, or both with nothing told between."""
+
+    seen: Observation
+    worlds: tuple[ItemWorld, ...] = ()
+    tokens: Mapping[int, str] = {}
+
+
+class _Watched:
+    """Keeps what happens to the item that the violation is about: the latest beginnings and ends of its calls.
+
+    A fetch that found nothing is asked of every item; those are left out, but for one that is the violation.
+    """
+
+    def __init__(self, violation: Violation) -> None:
+        self._violation = violation
+        self._latest: deque[_Mark] = deque(maxlen=MOST_MOMENTS)
+        self._count = 0
+
+    @property
+    def earlier(self) -> int:
+        """How many beginnings and ends came before those that were kept."""
+        return self._count - len(self._latest)
+
+    def __call__(self, begins: bool, operation: Operation, part: Part) -> None:
+        """Keep it, if it is to be told."""
+        seen, wrong = seen_of(operation, part.item), self._violation.seen
+        if part.item != wrong.item or (seen.answer is Answer.NOTHING and seen.place != wrong.place):
+            return
+        self._count += 1
+        names = {number: text for text, number in part.life.tokens.items()}
+        self._latest.append(_Mark(begins, operation, tuple(part.life.search.possible()), names))
+
+    def moments(self, clock: bool) -> Iterator[_Moment]:
+        """What was kept; a beginning and an end that follow each other are one."""
+        marks = list(self._latest)
+        while marks:
+            mark = marks.pop(0)
+            moment = Moment.BEGINS if mark.begins else Moment.ENDS
+            if mark.begins and marks and marks[0].operation == mark.operation:
+                mark, moment = marks.pop(0), Moment.WHOLE
+            elif mark.operation.outcome is Outcome.INFO:
+                moment = Moment.LOST
+            yield _Moment(self._seen(mark.operation, moment, clock), mark.worlds, mark.tokens)
+
+    def _seen(self, operation: Operation, moment: Moment, clock: bool) -> Observation:
+        seen = evolve(seen_of(operation, self._violation.seen.item), moment=moment)
+        if not clock:
+            seen = evolve(seen, at_ms=None, until_ms=None, lasts_ms=None)
+        if moment is Moment.ENDS:
+            return evolve(seen, at_ms=seen.until_ms, until_ms=None)
+        if moment is Moment.WHOLE:
+            return seen
+        return evolve(seen, token=operation.what.token, answer=None, attempt=None, until_ms=None)
+
+
+class _Playback:
+    """Used like a monitor: it stands where the moments say, and at the last of them it raises the violation."""
+
+    def __init__(self, model: ItemModel, violation: Violation, moments: Sequence[_Moment]) -> None:
+        self._model, self._violation, self._coming = model, violation, deque(moments)
+        self._stands = _Moment(violation.seen)
+        self._now_ms, self._until_ms = 0, 0
+
+    def observe(self, seen: Observation) -> None:
+        """The next moment; ``Violation`` at the last."""
+        assert seen == self._coming[0].seen
+        moment = self._coming.popleft()
+        if not self._coming:
+            raise self._violation
+        self._stands = moment
+
+    def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
+        """Let the timers that are due run out."""
+        self._now_ms, self._until_ms = now_ms, now_ms if until_ms is None else until_ms
+
+    def standings(self) -> Iterator[Standing]:
+        """Where the item may stand."""
+        item, names = self._violation.seen.item, self._stands.tokens
+        for lazy in self._stands.worlds:
+            assert item is not None
+            for world in self._model.ticked(lazy, self._now_ms, self._until_ms):
+                until = {}
+                if world.timer is not None:
+                    until[item] = Until(world.timer, world.earliest_ms, world.latest_ms)
+                tokens = {(item, k): names[number] for number, _, k in world.core.tokens}
+                yield Standing({item: world.core.state[1][0]}, {}, tokens, until)
