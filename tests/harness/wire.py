@@ -32,7 +32,10 @@ def handshake(role: Role) -> dict[str, Any]:
 
 
 class Conversation:
-    """The lines that go to and fro with one program. It starts the program, and ends it."""
+    """A program in another process, and the lines that go to and fro with it, for many runs. It is ended at the end.
+
+    Raises ``BrokenProgram`` where the program does not keep to the wire format; then it has been ended.
+    """
 
     def __init__(self, command: Sequence[str], role: Role, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         self.child = Child(command, timeout_s)
@@ -40,9 +43,11 @@ class Conversation:
         """What was said since the run began: ``> `` to the program, ``< `` from it."""
         self.is_over = False
         """The program has been ended."""
-        with self.exchange():
-            self.announced: Line = self._shake_hands(role)
-            """What the program answered to the handshake."""
+        self.announced: Line = self._shake_hands(role)
+        """What the program answered to the handshake."""
+        self.name: str = self.announced.data["name"]
+        self.runs = self.requests = 0
+        """Made so far."""
 
     def __enter__(self) -> Self:
         return self
@@ -70,8 +75,7 @@ class Conversation:
 
     def _shake_hands(self, role: Role) -> Line:
         place = "the handshake"
-        self.say(handshake(role), place)
-        line = self.hear(place)
+        line = self.ask(handshake(role), place)
         version = line.data.get("peeklock")
         if type(version) is not int:
             line.wrong(
@@ -85,6 +89,17 @@ class Conversation:
         line.known(("peeklock", "role", "name", own))
         line.typed("name", str)
         return line
+
+    @property
+    def transcript(self) -> tuple[str, ...]:
+        """What was said last: ``> `` to the program, ``< `` from it."""
+        return tuple(self.lines)
+
+    def ask(self, message: dict[str, Any], place: str) -> Line:
+        """Send one message, and hear what follows on it."""
+        with self.exchange():
+            self.say(message, place)
+            return self.hear(place)
 
     def say(self, message: dict[str, Any], place: str) -> None:
         """Send one message."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
 from peeklock.harness.wire import DEFAULT_TIMEOUT_S, Conversation, Line, capabilities_of, told
@@ -14,63 +13,34 @@ ADMINISTRATION = ("new", "advance", "fail_next", "close")
 """The requests that are no calls of the contract: they cannot fail."""
 
 
-class StoreProgram:
-    """A store in another process, for many runs: each begins with a fresh empty store.
-
-    Raises ``BrokenProgram`` where the program does not keep to the wire format; then it has been ended.
-    """
+class StoreProgram(Conversation):
+    """A store in another process, for many runs: each begins with a fresh empty store."""
 
     def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        self._conversation = Conversation(command, "store", timeout_s)
-        announced = self._conversation.announced
-        self.name: str = announced.data["name"]
-        with self._conversation.exchange():
-            self.capabilities: Capabilities = capabilities_of(announced)
-        self.runs = self.requests = 0
-        """Made so far."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._conversation.__exit__(kind, error, trace)
-
-    @property
-    def is_over(self) -> bool:
-        """The program has been ended."""
-        return self._conversation.is_over
+        super().__init__(command, "store", timeout_s)
+        self.capabilities: Capabilities = capabilities_of(self.announced)
 
     @property
     def pid(self) -> int:
         """The number of its process."""
-        return self._conversation.child.pid
+        return self.child.pid
 
     def set_timeout(self, seconds: float) -> None:
         """How long each message may take from now on."""
-        self._conversation.child.timeout_s = seconds
+        self.child.timeout_s = seconds
 
     def new_store(self) -> ProgramStore:
         """A fresh empty store; the one before it is over."""
-        self._conversation.lines.clear()
+        self.lines.clear()
         self.runs += 1
-        self.ask("new", {})
+        self.request("new", {})
         return ProgramStore(self)
 
-    @property
-    def transcript(self) -> tuple[str, ...]:
-        """What was said in the latest run: ``> `` to the program, ``< `` from it."""
-        return tuple(self._conversation.lines)
-
-    def ask(self, call: str, arguments: dict[str, Any]) -> Line:
+    def request(self, call: str, arguments: dict[str, Any]) -> Line:
         """One request; the line that answers it. Raises what the store raises."""
         self.requests += 1
         number = self.requests
-        place = f"request {number}, {call}"
-        with self._conversation.exchange():
-            self._conversation.say({"id": number, "call": call, **arguments}, place)
-            line = self._conversation.hear(place)
+        line = self.ask({"id": number, "call": call, **arguments}, f"request {number}, {call}")
         line.answers(number)
         if "error" not in line.data:
             line.known(("id", "ok"))
@@ -96,7 +66,7 @@ class ProgramStore:
         self._program = program
 
     def _nothing(self, call: str, arguments: dict[str, Any]) -> None:
-        line = self._program.ask(call, arguments)
+        line = self._program.request(call, arguments)
         if line.data["ok"] is not None:
             line.wrong(f"ok is {told(line.data['ok'])}; allowed: null")
 
@@ -106,7 +76,7 @@ class ProgramStore:
 
     def fetch(self, lock_timeout_ms: int) -> Delivery | None:
         """See ``StoreAdapter``."""
-        line = self._program.ask("fetch", {"lock_timeout_ms": lock_timeout_ms})
+        line = self._program.request("fetch", {"lock_timeout_ms": lock_timeout_ms})
         if line.data["ok"] is None:
             return None
         found = line.inside("ok", ("item", "token", "attempt_count"))
@@ -132,7 +102,7 @@ class ProgramStore:
 
     def cancel(self, items: Sequence[str]) -> Sequence[str]:
         """See ``StoreAdapter``."""
-        line = self._program.ask("cancel", {"items": list(items)})
+        line = self._program.request("cancel", {"items": list(items)})
         for item in line.typed("ok", list):
             if not isinstance(item, str):
                 line.wrong(f"ok has {told(item)} in it; allowed: the ids of items, which are texts")
@@ -140,7 +110,7 @@ class ProgramStore:
 
     def completions(self) -> Sequence[tuple[str, str]]:
         """See ``StoreAdapter``."""
-        line = self._program.ask("completions", {})
+        line = self._program.request("completions", {})
         found = []
         for number in range(len(line.typed("ok", list))):
             one = line.inside("ok", ("item", "completion"), number)

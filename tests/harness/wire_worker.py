@@ -7,8 +7,7 @@ because the answer to a request was a stop, which is what a crash looks like fro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 from attrs import asdict, frozen
 
@@ -20,16 +19,12 @@ REPORTS = ("handlers", "counts")
 STOPPED = 'this worker is dead: forget everything, answer {"done": %d}, and begin the next run from nothing'
 
 
-class WorkerProgram:
-    """A worker in another process, for many runs; ``run_worker`` is what ``check_worker`` takes.
-
-    Raises ``BrokenProgram`` where the program does not keep to the wire format; then it has been ended.
-    """
+class WorkerProgram(Conversation):
+    """A worker in another process, for many runs; ``run_worker`` is what ``check_worker`` takes."""
 
     def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        self._conversation = Conversation(command, "worker", timeout_s)
-        announced = self._conversation.announced
-        self.name: str = announced.data["name"]
+        super().__init__(command, "worker", timeout_s)
+        announced = self.announced
         self.reports: tuple[str, ...] = REPORTS
         """What the worker tells of itself: of its handlers, and of what it counts."""
         if "reports" in announced.data:
@@ -37,21 +32,6 @@ class WorkerProgram:
         for name in self.reports:
             if name not in REPORTS:
                 announced.wrong(f"reports names {told(name)}; allowed: {', '.join(REPORTS)}")
-        self.runs = self.requests = 0
-        """Made so far."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._conversation.__exit__(kind, error, trace)
-
-    @property
-    def transcript(self) -> tuple[str, ...]:
-        """What was said last: ``> `` to the program, ``< `` from it."""
-        return tuple(self._conversation.lines)
 
     def run_worker(self, host: Host) -> None:
         """Run one worker until it says that it is done."""
@@ -60,7 +40,7 @@ class WorkerProgram:
         message: dict[str, Any] = {"run": run, "now_ms": host.now_ms}
         while True:
             place = f"run {run}, request {requests + 1}"
-            line = self._exchange(message, place)
+            line = self.ask(message, place)
             if "done" in line.data:
                 return self._done(line, run)
             requests += 1
@@ -73,13 +53,8 @@ class WorkerProgram:
                 # What the worker has done wrong, or what has befallen it, is for the caller; the program goes on.
                 reason = "crash" if isinstance(error, Crashed) else f"fault: {error}"
                 stop = {"id": requests, "stop": reason, "message": STOPPED % run}
-                self._done(self._exchange(stop, f"{place}, {line.data['call']}: stopped"), run)
+                self._done(self.ask(stop, f"{place}, {line.data['call']}: stopped"), run)
                 raise
-
-    def _exchange(self, message: dict[str, Any], place: str) -> Line:
-        with self._conversation.exchange():
-            self._conversation.say(message, place)
-            return self._conversation.hear(place)
 
     def _done(self, line: Line, run: int) -> None:
         line.known(("done",))
