@@ -50,3 +50,7 @@ def allowed_by(verdict: Metric, policy: Policy) -> tuple[Life, ...]:
             return tuple(life for life in Life if life is not Life.ACKED)
         case Metric.POISON:
             return tuple(Life)
+
+
+IN_HAND = Life.LOCKED
+"""What a worker takes a delivery for while it has it in hand: nobody tells it what becomes of the row meanwhile."""

@@ -8,7 +8,7 @@ A state is told like a step that changes nothing.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
 from attrs import frozen
@@ -16,7 +16,7 @@ from attrs import frozen
 from peeklock.spec.evaluate import State, across
 from peeklock.spec.protocol import I, W
 from peeklock.spec.state import attempt_count, attempts, completions, current, issued, token
-from peeklock.spec.terms import ITEM, TRUE, Term, after
+from peeklock.spec.terms import ITEM, TRUE, Term, Variable, after, arguments
 
 
 @frozen
@@ -30,6 +30,19 @@ class Saying:
     def holes(self) -> tuple[str, ...]:
         """The holes in the words."""
         return tuple(name for _, name, _, _ in string.Formatter().parse(self.words) if name is not None)
+
+
+def told_variables(sayings: Iterable[Saying]) -> frozenset[Variable]:
+    """The variables that some sayings tell of."""
+    terms = [term for s in sayings for term in (s.when, *(HOLES[h].term for h in s.holes))]
+    return frozenset(v for term in terms for v in _read_in(term))
+
+
+def _read_in(term: Term) -> Iterator[Variable]:
+    if isinstance(term.args[0], Variable):
+        yield term.args[0]
+    for argument in arguments(term):
+        yield from _read_in(argument)
 
 
 @frozen

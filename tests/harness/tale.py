@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from peeklock.spec.actions import Answer
 from peeklock.spec.narrative import Line
 from peeklock.spec.protocol import PROMISES
 
@@ -156,7 +157,7 @@ def tale_of_steps(
             line.who,
             line.does,
             line.answer,
-            _note(line),
+            note_on(line.answer, line.faults, bool(line.truth)),
             line.truth,
             line.belief,
             line.faults,
@@ -177,12 +178,13 @@ def tale_of_steps(
     )
 
 
-def _note(line: Line) -> str:
-    if "response-lost" in line.faults:
+def note_on(answer: str, faults: Sequence[str], took_effect: bool) -> str:
+    """What is behind an answer that is due to these fault classes; empty where there is nothing to say."""
+    if "response-lost" in faults:
         return "the response was lost: it took effect"
     for name, note in _NOTES.items():
-        if name in line.faults:
+        if name in faults:
             return note
-    if line.answer == "retryable error" and line.faults:
-        return "it took effect" if line.truth else "it had no effect"
+    if answer == Answer.RETRYABLE.value and faults:
+        return "it took effect" if took_effect else "it had no effect"
     return ""

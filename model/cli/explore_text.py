@@ -1,0 +1,178 @@
+"""A walk in plain text: where things stand, what is believed and what is true, as the page has it, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from peeklock.harness.tale import ARROW, note_on
+from peeklock.model.lives import life_of
+from peeklock.model.walks import Explorer, Move, position
+from peeklock.spec.actions import Metric
+from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record, State, decoded
+from peeklock.spec.life import IN_HAND, Life, allowed_by
+from peeklock.spec.narrative import ITEM_TOLD, WORKER_TOLD, describe_item, describe_worker
+from peeklock.spec.state import BELIEF, HISTORY, issued, token, working_on
+from peeklock.spec.terms import BOOL, ITEM, WORKER, Sort, Variable
+from peeklock.spec.wording import item_name, told_variables, token_name, worker_name
+
+_TOLD = told_variables((*WORKER_TOLD, *ITEM_TOLD))
+
+
+class Walk:
+    """The steps taken from the initial state, and the place in it where the reader stands."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        self.explorer, self.path, self.at = explorer, list[Move](), 0
+
+    @property
+    def taken(self) -> list[Move]:
+        """The steps up to here."""
+        return self.path[: self.at]
+
+    @property
+    def states(self) -> list[State]:
+        """The states up to here: one more than steps."""
+        return [self.explorer.world.initial(), *(m.later for m in self.taken)]
+
+    @property
+    def state(self) -> State:
+        """Where the reader stands."""
+        return self.states[-1]
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What can be next."""
+        return self.explorer.moves(self.state)
+
+    @property
+    def position(self) -> str:
+        """The place as it stands in a link."""
+        return position(self.explorer.world, (m.taken for m in self.taken))
+
+    def take(self, move: Move) -> None:
+        """Take a step; what was to follow in a loaded run is forgotten, unless it is the step that was to follow."""
+        following = self.path[self.at].taken if self.at < len(self.path) else None
+        if following != move.taken:
+            self.path[self.at :] = [move]
+        self.at += 1
+
+    def go(self, at: int) -> None:
+        """Stand after so many steps, or at the nearest end."""
+        self.at = min(max(at, 0), len(self.path))
+
+    @property
+    def broken(self) -> list[tuple[str, int]]:
+        """The promises that were broken on the way, each with the number of the step that broke it."""
+        return [(b.promise.id, k) for k, move in enumerate(self.taken, 1) for b in move.breaks]
+
+
+@frozen
+class Delivery:
+    """A delivery: what it was in truth, one after the other, and what was counted of it by whom."""
+
+    name: str
+    lives: tuple[Life, ...]
+    verdicts: tuple[tuple[str, Metric], ...]
+
+
+def deliveries(walk: Walk) -> Iterator[Delivery]:
+    """All deliveries up to where the reader stands."""
+    states = walk.states
+    for i, record in enumerate(walk.state[1]):
+        for t in range(1, record[PLACE[issued]] + 1):
+            lives = [life for s in states if (life := life_of(s, i, t)) is not None]
+            verdicts = [
+                (move.line.who, counts)
+                for before, move in zip(states, walk.taken, strict=False)
+                if (counts := move.taken.action.label.counts) is not None
+                and in_hand(before, move.taken.worker) == (i, t)
+            ]
+            changes = tuple(life for k, life in enumerate(lives) if k == 0 or life is not lives[k - 1])
+            yield Delivery(f"{token_name(i, t)} of {item_name(i)}", changes, tuple(verdicts))
+
+
+def in_hand(state: State, w: int) -> tuple[int, int] | None:
+    """The delivery that a worker has in hand, as item and token."""
+    record = state[0][w]
+    item = decoded(working_on, record[PLACE[working_on]])
+    return None if item is None else (item, record[PLACE[token]])
+
+
+def step_text(move: Move) -> str:
+    """A step in one line."""
+    line = move.line
+    note = note_on(line.answer, line.faults, bool(line.truth))
+    return (
+        f"{line.who}: {line.does}"
+        + (f" {ARROW} {line.answer}" if line.answer else "")
+        + (f" ({note})" if note else "")
+        + "".join(f" ! {name}" for name in line.faults)
+    )
+
+
+def summary(walk: Walk) -> str:
+    """The place in plain text, to be pasted somewhere."""
+    world = walk.explorer.world
+    lines = [f"policy {world.variant.policy.name}; {world}", ""]
+    for k, move in enumerate(walk.taken, 1):
+        lines.append(f"{k:3}  {step_text(move)}")
+        lines += _of_step(move)
+    lines += ["" if walk.at else "  nothing has happened yet\n", "now:", *standing(walk)]
+    following = [f"  ✗ {b.promise.id}: {step_text(move)}" for move in walk.moves for b in move.breaks]
+    if following:
+        lines += ["", "a next step could break:", *following]
+    return "\n".join([*lines, "", f"position: {walk.position}"]) + "\n"
+
+
+def _of_step(move: Move) -> Iterator[str]:
+    if move.line.truth:
+        yield f"       truth: {'; '.join(move.line.truth)}"
+    if move.line.belief:
+        yield f"       {move.line.who}: {'; '.join(move.line.belief)}"
+    for b in move.breaks:
+        yield f'       ✗ breaks {b.promise.id}, where this is false: "{b.part.text}"'
+
+
+def standing(walk: Walk) -> Iterator[str]:
+    """What each worker believes, what is true, and where they differ."""
+    workers, items = walk.state
+    policy = walk.explorer.world.variant.policy
+    for w, record in enumerate(workers):
+        hand = in_hand(walk.state, w)
+        held = "" if hand is None else f"; in hand: {token_name(*hand)} of {item_name(hand[0])}"
+        yield f"  worker {worker_name(w)} {describe_worker(record)}{held}{_bracketed(details(record, INITIAL_WORKER, BELIEF, WORKER))}"
+        life = None if hand is None else life_of(walk.state, *hand)
+        if hand is not None and life is not None and life is not IN_HAND:
+            yield f"    ≠ in truth {token_name(*hand)} is {life.name.lower()}: {life.value}"
+    for i, record in enumerate(items):
+        where = describe_item(record, lambda t, i=i: token_name(i, t))  # type: ignore[misc]
+        yield f"  {item_name(i)} is {where}{_bracketed(details(record, INITIAL_ITEM, HISTORY, ITEM))}"
+    for delivery in deliveries(walk):
+        told = f" {ARROW} ".join(life.name.lower() for life in delivery.lives)
+        counted = "".join(f"; {who} counted: {counts.value}" for who, counts in delivery.verdicts)
+        yield f"  {delivery.name}: {told}{counted}"
+        for _, counts in delivery.verdicts:
+            allowed = allowed_by(counts, policy)
+            if delivery.lives[-1] not in allowed:
+                yield f"    ≠ {counts.value} means {' or '.join(life.name.lower() for life in allowed)}"
+    for pid, number in walk.broken:
+        yield f"  ✗ {pid} was broken at step {number}"
+
+
+def details(record: Record, initial: Record, variables: Iterable[Variable], index: Sort) -> list[str]:
+    """What else is remembered of a worker or an item: the switches that are on, and what is not as at first."""
+    found = []
+    for v in variables:
+        if v.index != index or v in _TOLD or record[PLACE[v]] == initial[PLACE[v]]:
+            continue
+        if v.sort == BOOL:
+            found.append(v.name)
+        elif v.sort.members:
+            found.append(f"{v.name}: {decoded(v, record[PLACE[v]]).value}")
+    return found
+
+
+def _bracketed(words: list[str]) -> str:
+    return f" ({', '.join(words)})" if words else ""

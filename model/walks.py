@@ -1,0 +1,167 @@
+"""Walks: from the initial state step by step, and what each step that could be next would break."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from attrs import frozen
+
+from peeklock.model.term_table import TermTable
+from peeklock.model.traces import Taken
+from peeklock.model.world import World
+from peeklock.spec.actions import Action
+from peeklock.spec.evaluate import State, Stepper, predicate
+from peeklock.spec.narrative import Line, line
+from peeklock.spec.promises import Part, Promise
+from peeklock.spec.protocol import PROMISES
+from peeklock.spec.terms import ITEM, WORKER, substitute
+
+CODE_LENGTH = 5
+
+
+@frozen(eq=False)
+class Broken:
+    """A promise, and the part of it that is false."""
+
+    promise: Promise
+    part: Part
+
+
+@frozen(eq=False)
+class Move:
+    """A step that can be taken, told, with the state after it and what it breaks."""
+
+    taken: Taken
+    later: State
+    line: Line
+    breaks: tuple[Broken, ...]
+
+
+class Explorer:
+    """Says what can happen next in any state of a world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._steppers = [Stepper(a) for a in world.actions]
+        variant = world.variant
+        parts = [Broken(promise, part) for promise in PROMISES for part in promise.parts]
+        self._asked = {
+            action.name: [
+                (broken, predicate(term))
+                for broken in parts
+                if (term := variant.obligation(broken.part, action)) is not None
+            ]
+            for action in world.actions
+        }
+        self._always = [
+            (broken, predicate(substitute(broken.part.state, variant.settings)))
+            for broken in parts
+            if broken.part.state is not None
+        ]
+
+    def moves(self, state: State) -> tuple[Move, ...]:
+        """The steps that can be next: those of each worker, then the orchestrator's, then those of time."""
+        found = [
+            self._move(stepper, state, w, i) for stepper in self._steppers for w, i in stepper.choices(state)
+        ]
+        return tuple(sorted(found, key=_by_hand))
+
+    def _move(self, stepper: Stepper, state: State, w: int, i: int) -> Move:
+        action, later = stepper.action, stepper.takes(*state, w, i)
+        step = [broken for broken, keeps in self._asked[action.name] if not keeps(*state, w, i)]
+        newly = [broken for broken, keeps in self._always if keeps(*state) and not keeps(*later)]
+        return Move(Taken(action, w, i), later, line(action, state, later, w, i), _in_order([*step, *newly]))
+
+    def follow(self, steps: Iterable[Step]) -> tuple[list[Move], Step | None]:
+        """The moves that these steps are, and the first step that cannot be taken, where one cannot."""
+        state, found = self.world.initial(), list[Move]()
+        for step in steps:
+            move = next((m for m in self.moves(state) if step_of(m.taken) == step), None)
+            if move is None:
+                return found, step
+            found.append(move)
+            state = move.later
+        return found, None
+
+
+def _by_hand(move: Move) -> tuple[bool, int, str]:
+    """Workers by number; the orchestrator before time."""
+    return move.taken.hand < 0, move.taken.hand, move.line.who if move.taken.hand < 0 else ""
+
+
+def _in_order(broken: Sequence[Broken]) -> tuple[Broken, ...]:
+    """Each promise once, in their order."""
+    first = {b.promise.id: b for b in reversed(broken)}
+    return tuple(first[p.id] for p in PROMISES if p.id in first)
+
+
+# Positions: a walk as a line of text, short enough for a link
+
+
+@frozen
+class Step:
+    """A step by the code of its action, and by who takes it about what, counted from 1; 0 where it names none."""
+
+    code: str
+    worker: int
+    item: int
+
+    def __str__(self) -> str:
+        return f"{self.code}.{self.worker}.{self.item}"
+
+
+class PositionError(ValueError):
+    """A text that is not a position."""
+
+
+@cache
+def code_of(name: str) -> str:
+    """The code of an action: it depends on its name alone, so that it is the same in any revision that has it."""
+    return hashlib.sha256(name.encode()).hexdigest()[:CODE_LENGTH]
+
+
+def step_of(taken: Taken) -> Step:
+    """A step that was taken, as a position names it."""
+    action = taken.action
+    return Step(
+        code_of(action.name),
+        taken.worker + 1 if action.worker is not None else 0,
+        taken.item + 1 if action.item is not None else 0,
+    )
+
+
+def position(world: World, steps: Iterable[Taken]) -> str:
+    """The place that these steps lead to, as a text: what protocol it is of, and the steps."""
+    return "/".join([fingerprint(world.actions_of_protocol), *(str(step_of(s)) for s in steps)])
+
+
+_POSITION = re.compile(r"(?P<of>[0-9a-f]{8})(?P<steps>(/[0-9a-f]{5}\.\d+\.\d+)*)")
+
+
+def read_position(text: str) -> tuple[str, tuple[Step, ...]]:
+    """The fingerprint and the steps of a position; ``PositionError`` where the text is none."""
+    found = _POSITION.fullmatch(text)
+    if found is None:
+        raise PositionError(f"{text[:40]!r} is no position; allowed: what explore shows as one")
+    steps = (word.split(".") for word in found["steps"].split("/")[1:])
+    return found["of"], tuple(Step(code, int(w), int(i)) for code, w, i in steps)
+
+
+@cache
+def fingerprint(actions: tuple[Action, ...]) -> str:
+    """Eight characters that are others when the protocol is another."""
+    table = TermTable()
+    told = [
+        [
+            action.name,
+            table.all_of(action.guards),
+            table.writes(action, WORKER),
+            table.writes(action, ITEM),
+        ]
+        for action in actions
+    ]
+    return hashlib.sha256(json.dumps([told, table.rows]).encode()).hexdigest()[:8]
