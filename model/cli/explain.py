@@ -14,6 +14,7 @@ from peeklock.harness.tale import ARROW, Tale, tale_of_steps
 from peeklock.model.alternatives import alternatives
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
+from peeklock.model.walks import position
 from peeklock.spec.narrative import Line
 from peeklock.spec.protocol import PROMISES
 
@@ -133,6 +134,7 @@ def as_data(judged: Judged, result: Check) -> dict[str, Any]:
         "broken": [
             {
                 "part": b.part.text,
+                "position": position(result.world, b.trace.steps),
                 "steps": [
                     {
                         "who": x.who,

@@ -13,7 +13,7 @@ from peeklock.model.lives import moves
 from peeklock.model.term_table import TermTable
 from peeklock.model.walks import code_of, fingerprint
 from peeklock.model.world import World
-from peeklock.spec.actions import Action, Answer, Metric
+from peeklock.spec.actions import Action, Metric
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, ITEM_VARIABLES, PLACE, WORKER_VARIABLES
 from peeklock.spec.faults import KNOWN_FAULTS
 from peeklock.spec.life import IN_HAND, Life, allowed_by, is_in
@@ -21,7 +21,7 @@ from peeklock.spec.narrative import ITEM_TOLD, WORKER_TOLD, actor, answers, beli
 from peeklock.spec.protocol import PROMISES, I, T
 from peeklock.spec.state import BELIEF, HISTORY, issued, token, working_on
 from peeklock.spec.terms import ITEM, WORKER, Variable, substitute
-from peeklock.spec.wording import HOLES, Saying, item_name, told_variables, token_name, worker_name
+from peeklock.spec.wording import HOLES, Saying, item_name, token_name, told_variables, worker_name
 
 
 class _Writer:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from attrs import frozen
 
 from peeklock.harness.tale import ARROW, note_on
 from peeklock.model.lives import life_of
-from peeklock.model.walks import Explorer, Move, position
+from peeklock.model.walks import Explorer, Move, fingerprint, position, read_position, step_of
 from peeklock.spec.actions import Metric
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record, State, decoded
 from peeklock.spec.life import IN_HAND, Life, allowed_by
 from peeklock.spec.narrative import ITEM_TOLD, WORKER_TOLD, describe_item, describe_worker
 from peeklock.spec.state import BELIEF, HISTORY, issued, token, working_on
 from peeklock.spec.terms import BOOL, ITEM, WORKER, Sort, Variable
-from peeklock.spec.wording import item_name, told_variables, token_name, worker_name
+from peeklock.spec.wording import item_name, token_name, told_variables, worker_name
 
 _TOLD = told_variables((*WORKER_TOLD, *ITEM_TOLD))
 
@@ -61,6 +62,26 @@ class Walk:
     def go(self, at: int) -> None:
         """Stand after so many steps, or at the nearest end."""
         self.at = min(max(at, 0), len(self.path))
+
+    def follow(self, position: str) -> str:
+        """Go to a position as far as its steps can be taken; what is to be said of that, or nothing.
+
+        ``PositionError`` for a text that is no position.
+        """
+        of, steps = read_position(position)
+        world = self.explorer.world
+        mine = fingerprint(world.actions_of_protocol)
+        self.path, missing = self.explorer.follow(steps)
+        self.at = len(self.path)
+        other = f"another revision of the protocol ({of}; this is {mine})"
+        if missing is None:
+            all_of = f"This link is of {other}; all of its {len(steps)} steps can be taken here, too."
+            return "" if of == mine else all_of
+        why = f"step {self.at + 1} cannot be taken in this world under policy {world.variant.policy.name}"
+        return (
+            f"Only {self.at} of the {len(steps)} steps of this link could be taken: "
+            f"{why if of == mine else f'it is of {other}'}."
+        )
 
     @property
     def broken(self) -> list[tuple[str, int]]:
@@ -112,6 +133,22 @@ def step_text(move: Move) -> str:
     )
 
 
+def step_data(move: Move) -> dict[str, Any]:
+    """A step for machines."""
+    line = move.line
+    return {
+        "step": str(step_of(move.taken)),
+        "action": move.taken.action.name,
+        "who": line.who,
+        "does": line.does,
+        "answer": line.answer,
+        "truth": list(line.truth),
+        "belief": list(line.belief),
+        "faults": list(line.faults),
+        "breaks": [{"promise": b.promise.id, "part": b.part.text} for b in move.breaks],
+    }
+
+
 def summary(walk: Walk) -> str:
     """The place in plain text, to be pasted somewhere."""
     world = walk.explorer.world
@@ -142,7 +179,8 @@ def standing(walk: Walk) -> Iterator[str]:
     for w, record in enumerate(workers):
         hand = in_hand(walk.state, w)
         held = "" if hand is None else f"; in hand: {token_name(*hand)} of {item_name(hand[0])}"
-        yield f"  worker {worker_name(w)} {describe_worker(record)}{held}{_bracketed(details(record, INITIAL_WORKER, BELIEF, WORKER))}"
+        remembered = _bracketed(details(record, INITIAL_WORKER, BELIEF, WORKER))
+        yield f"  worker {worker_name(w)} {describe_worker(record)}{held}{remembered}"
         life = None if hand is None else life_of(walk.state, *hand)
         if hand is not None and life is not None and life is not IN_HAND:
             yield f"    ≠ in truth {token_name(*hand)} is {life.name.lower()}: {life.value}"

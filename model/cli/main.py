@@ -9,7 +9,7 @@ import os
 import sys
 from typing import NoReturn
 
-from peeklock.cli import check, conform, diff, docs, explain, export, trace, vectors
+from peeklock.cli import check, conform, diff, docs, explain, explore, export, trace, vectors
 from peeklock.cli.errors import UsageError
 
 
@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: peeklock check --policy retry",
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in (check, explain, diff, trace, conform, vectors, export, docs):
+    for command in (check, explain, explore, diff, trace, conform, vectors, export, docs):
         command.add_parser(commands)
     return top
 

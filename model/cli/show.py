@@ -44,7 +44,11 @@ def say(out: Console, text: str) -> None:
 
 def tell_run(out: Console, lines: list[Line], broken_at: int | None) -> None:
     """The steps of a run in lanes: who did what, what the store answered, what is true."""
-    tale = tale_of_steps(lines, title="", broken_at=broken_at)
+    tell_steps(out, tale_of_steps(lines, title="", broken_at=broken_at))
+
+
+def tell_steps(out: Console, tale: Tale) -> None:
+    """The steps of a tale in lanes, without what else it says."""
     out.file.write(steps_as_text(tale, out.width, _has_colour(out)) + "\n")
 
 

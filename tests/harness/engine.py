@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import TypeAlias
 
 from attrs import evolve
 
@@ -23,6 +24,8 @@ _UNSEEN_HANDLERS = frozenset(
 _UNSEEN_STOPS = frozenset({Event.HANDLER_STOPPED, Event.CRASH, Event.SHUTDOWN, Event.GRACE_ENDS})
 _NO_STORES_FAULT = frozenset({"cancel", "expiry"})
 BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
+Taken: TypeAlias = tuple[Action, int, int]
+"""A step of the specification: the action, its worker and its item; 0 stands for a parameter that it has not."""
 MOST_REMEMBERED = 200_000
 """Steps kept, so that memory does not grow with the length of a run."""
 
@@ -74,20 +77,23 @@ class Engine:
         found = dict.fromkeys((core,))
         todo = deque(found)
         while todo:
-            world = todo.popleft()
-            for stepper in self._hidden:
-                for w, i in stepper.choices(world.state):
-                    if stepper.action.worker is not None and self.is_behind(world, w):
-                        continue
-                    broken = world.broken | self.promises.broken_by(stepper.action, world.state, w, i)
-                    after = evolve(world, state=stepper.takes(*world.state, w, i), broken=broken)
-                    if after not in found:
-                        found[after] = None
-                        todo.append(after)
+            for after, _ in self.unseen(todo.popleft()):
+                if after not in found:
+                    found[after] = None
+                    todo.append(after)
         if len(self._closures) > MOST_REMEMBERED:
             self._closures.clear()
         self._closures[core] = tuple(found)
         return self._closures[core]
+
+    def unseen(self, core: Core) -> Iterator[tuple[Core, Taken]]:
+        """The worlds that can be next by a step that nobody would see, each with the step."""
+        for stepper in self._hidden:
+            for w, i in stepper.choices(core.state):
+                if stepper.action.worker is None or not self.is_behind(core, w):
+                    broken = core.broken | self.promises.broken_by(stepper.action, core.state, w, i)
+                    after = evolve(core, state=stepper.takes(*core.state, w, i), broken=broken)
+                    yield after, (stepper.action, w, i)
 
     def follow(self, core: Core, seen: Sight) -> tuple[Follows, ...]:
         """The worlds that can follow when this is seen, with what happens unseen before it."""

@@ -8,7 +8,7 @@ from html import escape
 from peeklock.harness.page_assets import SCRIPT, STYLE
 from peeklock.harness.tale import BEFORE, TIME, Tale, TaleStep
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """Nothing is loaded, whatever is in the tale."""
 
 
@@ -38,7 +38,7 @@ def as_html(tale: Tale, attachments: Mapping[str, str] | None = None) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">
 <title>{escape(tale.title)}</title>
 <style>{STYLE}</style>
 </head>
