@@ -76,15 +76,18 @@ def as_page(explorer: Explorer, runs: Sequence[Run]) -> str:
 <p id="note" role="status" hidden></p>
 <div id="broken" role="status" hidden></div>
 <div class="columns">
-<section aria-labelledby="h-next"><h2 id="h-next">What can happen next</h2><div id="next"></div></section>
-<div>
-<section aria-labelledby="h-now"><h2 id="h-now">Now</h2><div id="standing"></div></section>
-<section aria-labelledby="h-lives"><h2 id="h-lives">The life of each delivery</h2><div id="lives"></div></section>
-<section aria-labelledby="h-promises"><h2 id="h-promises">Promises</h2><div id="promises"></div>
-<div id="promise" hidden></div></section>
+<div class="left">
+<section class="next" aria-labelledby="h-next"><h2 id="h-next">What can happen next</h2><div id="next"></div></section>
+<section class="lives" aria-labelledby="h-lives"><h2 id="h-lives">The life of each delivery</h2>
+<div id="lives"></div></section>
 </div>
-</div>
+<div class="right">
+<section class="promises" aria-labelledby="h-promises"><h2 id="h-promises">Promises</h2>
+<div id="promises"></div><div id="promise" hidden></div></section>
+<section class="standing" aria-labelledby="h-now"><h2 id="h-now">Where things stand</h2><div id="standing"></div></section>
 <section class="walk" aria-labelledby="h-walk"><h2 id="h-walk">How it came to this</h2><div id="walk"></div></section>
+</div>
+</div>
 </main>
 <input type="file" id="file" accept=".json,application/json" hidden aria-label="a walk">
 <dialog id="keys" aria-label="keys"><h2>Keys</h2><dl>{keys}</dl>

@@ -153,13 +153,13 @@ class Page {
     return make("button", {class: kinds, onclick: () => this.take(move), title: move.action.sentence},
       make("kbd", {"aria-hidden": "true"}, String(k + 1)),
       make("span", {class: "words"},
-        make("span", {class: "does"}, move.does),
-        move.answer ? make("span", {class: "answer"}, move.answer) : null,
-        move.note ? make("span", {class: "note"}, ` (${move.note})`) : null,
-        make("span", {class: "chips"},
-          move.faults.map(name => chip("fault", name, this.spec.data.faults[name])),
-          move.breaks.map(({id, part}) => chip("wrong", `✗ breaks ${id}`, part)),
-          follows ? chip("follow", "the run goes on here") : null)));
+        make("span", {},
+          make("span", {class: "does"}, move.does),
+          move.answer ? make("span", {class: "answer"}, move.answer) : null,
+          move.note ? make("span", {class: "note"}, ` (${move.note})`) : null),
+        move.faults.map(name => chip("fault", name, this.spec.data.faults[name])),
+        move.breaks.map(({id, part}) => chip("wrong", `✗ breaks ${id}`, part)),
+        follows ? chip("follow", "the run goes on here") : null));
   }
 
   drawNow() {
@@ -183,8 +183,9 @@ class Page {
   workerRow({who, believes, details, token, item, life, differs}) {
     const held = token ? `${token} of ${item} in hand` : null;
     const truth = !life ? [make("p", {class: "faint"}, "no delivery in its hand")] : [
-      make("p", {}, differs ? make("span", {class: "differs", title: "otherwise than the worker believes"}, "≠ ") : "",
-        make("b", {}, `${token} is ${lower(life)}`)),
+      make("p", {}, differs ? make("span", {class: "differs", title: "otherwise than the worker believes"}, "≠ ")
+        : make("span", {class: "agrees", title: "as the worker believes"}, "= "),
+      make("b", {}, `${token} is ${lower(life)}`)),
       make("p", {class: "faint"}, this.spec.lives[life])];
     return make("div", {class: `row worker${differs ? " apart" : ""}`},
       make("div", {class: "believed", "data-side": "believed"},
@@ -250,6 +251,9 @@ class Page {
     at("walk").replaceChildren(moves.length
       ? make("table", {}, make("thead", {}, head), make("tbody", {}, rows))
       : make("p", {class: "faint"}, "Nothing has happened yet. Choose a step."));
+    const box = at("walk"), row = box.querySelector(".chosen");
+    if (row) box.scrollTop = row.offsetTop + row.offsetHeight - box.clientHeight + 8;
+    else box.scrollTop = 0;
   }
 
   walkRow(move, number, lanes) {
