@@ -38,7 +38,7 @@ docs: $(READY)
 	$(BIN)/peeklock docs
 
 # The editable install links every file, so it is made anew when a file comes or goes.
-STAMP := $(VENV)/files-$(shell find spec model impl proofs tests/harness -name '*.py' -o -name '*.js' -o -name '*.css' | sort | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/files-$(shell find spec model impl proofs tests/harness -name '*.py' -o -path '*/assets/*' | sort | cksum | cut -d' ' -f1)
 
 $(READY): requirements.txt pyproject.toml $(STAMP)
 	@echo "setting up $(VENV) …" >&2

@@ -340,4 +340,5 @@ class Page {
   }
 }
 
-new Page(JSON.parse(at("data").textContent)).start();
+const page = new Page(JSON.parse(at("data").textContent));
+page.start();
