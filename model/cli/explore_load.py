@@ -12,7 +12,8 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.progress import Progress
 from peeklock.harness.explaining import Explanation, explain
 from peeklock.harness.observation import Observation
-from peeklock.harness.tracefile import Header, TraceError, read
+from peeklock.harness.tracefile import Entry, Header, Kind, read
+from peeklock.harness.traceline import TraceError
 from peeklock.model.search import INTERRUPTED, Limits
 from peeklock.model.traces import Taken
 from peeklock.model.verdicts import Verdict, check
@@ -120,10 +121,10 @@ class Recorded:
 def recorded(path: Path, policy: Policy) -> Recorded:
     """One explanation of a recorded run."""
     try:
-        header, observations = read(path)
+        header, entries = read(path)
         if header.max_attempts is not None:
             policy = evolve(policy, max_attempts=header.max_attempts)
-        found = _explained(path, header, observations, policy)
+        found = _explained(path, header, entries, policy)
     except TraceError as error:
         raise UsageError(str(error)) from None
     if found.observations == 0:
@@ -133,11 +134,12 @@ def recorded(path: Path, policy: Policy) -> Recorded:
     return Recorded(path.name, policy, found)
 
 
-def _explained(
-    path: Path, header: Header, observations: Iterator[Observation], policy: Policy
-) -> Explanation:
-    seen = []
-    for one in observations:
+def _explained(path: Path, header: Header, entries: Iterator[Entry], policy: Policy) -> Explanation:
+    if header.kind is not Kind.WORKERS:
+        raise UsageError(f"{path}: records {header.kind.value}; allowed here: {Kind.WORKERS.value}")
+    seen = list[Observation]()
+    for one in entries:
+        assert isinstance(one, Observation), f"{one} is of another kind of record"
         seen.append(one)
         if len(seen) > MOST_OBSERVATIONS:
             raise UsageError(f"{path}: more than {MOST_OBSERVATIONS} observations; allowed: so many at most")
