@@ -11,26 +11,26 @@ from peeklock.harness.adapter import Delivery
 
 
 class ReferenceAdapter:
-    """Any store of the reference implementation, on a virtual clock."""
+    """Any store of the reference implementation."""
 
-    def __init__(self, store: impl.Store, clock: impl.VirtualClock) -> None:
-        self.store, self.advance = store, clock.advance
+    def __init__(self, store: impl.Store, clock: impl.Clock) -> None:
+        self.store = store
+        if isinstance(clock, impl.VirtualClock):
+            self.advance = clock.advance
         self.renew, self.abandon, self.cancel = store.renew, store.abandon, store.cancel
-        self._items: dict[str, str] = {}
-        self.close: Callable[[], None] = lambda: None
+        self.close: Callable[[], None] = store.close if isinstance(store, impl.SqliteStore) else lambda: None
 
     def enqueue(self, item: str, delay_ms: int) -> None:
         self.store.enqueue(impl.WorkItem(item, "instance", "work"), delay_ms)
 
     def fetch(self, lock_timeout_ms: int) -> Delivery | None:
         got = self.store.fetch(lock_timeout_ms)
-        if got is None:
-            return None
-        self._items[got.token] = got.item.id
-        return Delivery(got.item.id, got.token, got.attempt_count)
+        return None if got is None else Delivery(got.item.id, got.token, got.attempt_count)
 
     def ack(self, token: str, completion: str | None) -> None:
-        kind, item = impl.CompletionKind.SUCCESS, self._items.get(token, "")
+        # An item's name is not in its token, and who fetched it may be somebody else.
+        items = [row.item.id for row in self.store.rows() if row.token == token]
+        kind, item = impl.CompletionKind.SUCCESS, items[0] if items else ""
         self.store.ack(token, None if completion is None else impl.Completion(kind, item, completion))
 
     def completions(self) -> Sequence[tuple[str, str]]:
@@ -53,9 +53,6 @@ def sqlite_store(folder: Path) -> Callable[[], ReferenceAdapter]:
 
     def sqlite_store() -> ReferenceAdapter:
         clock = impl.VirtualClock()
-        store = impl.SqliteStore(folder / f"{next(numbers)}.db", clock, durable=False)
-        adapter = ReferenceAdapter(store, clock)
-        adapter.close = store.close
-        return adapter
+        return ReferenceAdapter(impl.SqliteStore(folder / f"{next(numbers)}.db", clock, durable=False), clock)
 
     return sqlite_store

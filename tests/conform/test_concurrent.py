@@ -2,83 +2,43 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import pytest
 from attrs import define
+from reference import ERRORS, ReferenceAdapter, memory_store
 
+import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
-from peeklock.harness.concurrent import check_store_concurrently
-from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall
-from peeklock.harness.store_history import judge_history
-from peeklock.impl import errors
-from peeklock.impl.clock import VirtualClock
-from peeklock.impl.memory_store import MemoryStore
-from peeklock.impl.sqlite_store import SqliteStore
-from peeklock.impl.store import Completion, CompletionKind, Store, WorkItem
-from peeklock.spec.actions import Answer, Call
+from peeklock.harness.concurrent import ITEMS_IN_A_ROUND, check_store_concurrently
+from peeklock.harness.report import ContractViolation, Inconclusive
+from peeklock.harness.wrapping import AdapterError
+from peeklock.spec.capabilities import Capabilities
 
 SEEDS = (1, 2, 3, 4, 5)
-T = TypeVar("T")
 
 
-class Adapted:
-    """A store of the implementation, as the harness calls it."""
+class Locked:
+    """An adapter of which one call is made at a time."""
 
-    def __init__(self, store: Store, clock: VirtualClock, lock: threading.Lock | None = None) -> None:
-        self.store, self.clock, self.lock = store, clock, lock or threading.Lock()
+    def __init__(self, adapter: ReferenceAdapter) -> None:
+        self._adapter, self._lock = adapter, threading.Lock()
 
-    def _call(self, call: Callable[[], T]) -> T:
-        try:
-            with self.lock:
-                return call()
-        except errors.RetryableError as error:
-            raise RetryableError(str(error)) from error
-        except errors.PermanentError as error:
-            raise PermanentError(str(error)) from error
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._adapter, name)
 
-    def advance(self, ms: int) -> None:
-        self.clock.advance(ms)
+        @functools.wraps(method)
+        def locked(*args: Any) -> Any:
+            with self._lock:
+                return method(*args)
 
-    def enqueue(self, item: str, delay_ms: int) -> None:
-        self._call(lambda: self.store.enqueue(WorkItem(item, "instance", "name"), delay_ms))
-
-    def fetch(self, lock_timeout_ms: int) -> Delivery | None:
-        found = self._call(lambda: self.store.fetch(lock_timeout_ms))
-        return None if found is None else Delivery(found.item.id, found.token, found.attempt_count)
-
-    def renew(self, token: str, extend_for_ms: int) -> None:
-        self._call(lambda: self.store.renew(token, extend_for_ms))
-
-    def ack(self, token: str, completion: str | None) -> None:
-        self._call(lambda: self.store.ack(token, None if completion is None else self._completion(token)))
-
-    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
-        self._call(lambda: self.store.abandon(token, delay_ms, ignore_attempt))
-
-    def cancel(self, items: Sequence[str]) -> Sequence[str]:
-        return self._call(lambda: self.store.cancel(items))
-
-    def completions(self) -> Sequence[tuple[str, str]]:
-        return self._call(lambda: [(c.item_id, c.kind.value) for c in self.store.completions()])
-
-    def _completion(self, token: str) -> Completion:
-        named = [row.item.id for row in self.store.rows() if row.token == token]
-        return Completion(CompletionKind.SUCCESS, named[0] if named else "nothing")
-
-
-class Connected(Adapted):
-    """A connection of its own."""
-
-    def close(self) -> None:
-        assert isinstance(self.store, SqliteStore)
-        self.store.close()
+        return locked
 
 
 @define
@@ -171,63 +131,78 @@ class RacyStore:
         return self.done
 
 
+PLAIN = Capabilities(enqueue_delay=False, abandon_delay=False)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_right_store_conforms(seed: int) -> None:
-    report = check_store_concurrently(RacyStore, seed=seed, rounds=20)
-    assert report.violation is None
-    assert report.conforms
-    assert {"fetch -> ok", "fetch -> nothing", "ack -> ok", "ack -> permanent error"} <= set(report.answers)
+    report = check_store_concurrently(RacyStore, PLAIN, seed=seed, rounds=10)
+    seen = report.coverage.reached
+    assert {"fetch -> ok", "fetch -> nothing", "ack -> ok", "ack -> permanent error"} <= set(seen)
+    assert report.overlapping
+    assert report.calls == sum(seen.values()) > report.overlapping
 
 
 def test_the_reference_store_in_memory_conforms_when_it_is_locked() -> None:
-    def make() -> Adapted:
-        clock = VirtualClock()
-        return Adapted(MemoryStore(clock), clock)
-
-    report = check_store_concurrently(make, rounds=20)
-    assert report.violation is None
-    assert report.conforms
+    assert check_store_concurrently(lambda: Locked(memory_store()), rounds=10, **ERRORS).overlapping
 
 
 def test_the_reference_store_in_a_file_conforms_with_a_connection_for_each_thread(tmp_path: Path) -> None:
-    clock = VirtualClock()
+    clock = impl.VirtualClock()
 
-    def connected(_: object = None) -> Connected:
-        return Connected(SqliteStore(tmp_path / "store.db", clock, durable=False), clock)
+    def connected(_: object = None) -> ReferenceAdapter:
+        return ReferenceAdapter(impl.SqliteStore(tmp_path / "store.db", clock, durable=False), clock)
 
-    report = check_store_concurrently(connected, make_client=connected, threads=4, rounds=6)
-    assert report.violation is None
-    assert report.conforms
+    report = check_store_concurrently(connected, make_client=connected, threads=4, rounds=6, **ERRORS)
+    assert report.overlapping
+
+
+def test_a_store_in_real_time_conforms_or_is_caught() -> None:
+    real = Capabilities(virtual_clock=False)
+    clock = impl.RealClock()
+    report = check_store_concurrently(
+        lambda: Locked(ReferenceAdapter(impl.MemoryStore(clock), clock)), real, rounds=6, **ERRORS
+    )
+    assert report.coverage.reached["fetch -> ok"] > 6 * ITEMS_IN_A_ROUND  # locks ran out
+
+    class NeverExpires(impl.MemoryStore):
+        def fetch(self, lock_timeout_ms: int) -> impl.Delivery | None:
+            return super().fetch(1_000 * lock_timeout_ms)
+
+    with pytest.raises(ContractViolation):
+        check_store_concurrently(
+            lambda: Locked(ReferenceAdapter(NeverExpires(clock), clock)), real, rounds=20, **ERRORS
+        )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("mistake", ["checks and then claims", "rescues by a stale read", "gives up"])
 def test_a_race_is_caught(mistake: str, seed: int) -> None:
-    report = check_store_concurrently(lambda: RacyStore(mistake), seed=seed, rounds=400)
-    assert report.violation is not None
-    assert not report.conforms
-    assert report.violation.seen.call is not None
-    assert report.violation.told
+    with pytest.raises(ContractViolation) as caught:
+        check_store_concurrently(lambda: RacyStore(mistake), PLAIN, seed=seed, rounds=400)
+    assert caught.value.failure.promises
+    assert caught.value.failure.violation.told
 
 
 def test_a_completion_that_is_not_there_is_found() -> None:
-    report = check_store_concurrently(lambda: RacyStore("forgets completions"), rounds=20)
-    assert report.torn
-    assert not report.conforms
+    with pytest.raises(ContractViolation) as caught:
+        check_store_concurrently(lambda: RacyStore("forgets completions"), PLAIN, rounds=20)
+    assert caught.value.failure.promises == ("S3",)
+    assert "there is now no completion of r1-" in caught.value.failure.violation.reason
 
 
-def test_a_worker_that_hangs_is_reported_with_its_call() -> None:
+def test_calls_that_hang_are_told_with_who_made_them() -> None:
     released = threading.Event()
 
     class Hanging(RacyStore):
         def renew(self, token: str, extend_for_ms: int) -> None:
             released.wait()
 
-    report = check_store_concurrently(Hanging, rounds=3, patience_s=0.5)
+    with pytest.raises(
+        AdapterError, match=r"no call returned within 0.3 s, made by 8 workers at once: w\d: renew"
+    ):
+        check_store_concurrently(Hanging, PLAIN, rounds=3, call_limit_s=0.3)
     released.set()
-    assert report.hung
-    assert "renew" in report.hung[0]
-    assert not report.conforms
 
 
 def test_a_fault_of_the_adapter_ends_the_check() -> None:
@@ -235,8 +210,17 @@ def test_a_fault_of_the_adapter_ends_the_check() -> None:
         def ack(self, token: str, completion: str | None) -> None:
             raise KeyError("not an answer")
 
-    with pytest.raises(KeyError, match="not an answer"):
-        check_store_concurrently(Faulty, rounds=10)
+    with pytest.raises(AdapterError, match=r"ack raised KeyError.*not an answer"):
+        check_store_concurrently(Faulty, PLAIN, rounds=10)
+
+
+def test_a_store_that_is_mostly_busy_is_not_said_to_conform() -> None:
+    class Busy(RacyStore):
+        def fetch(self, lock_timeout_ms: int) -> Delivery | None:
+            raise RetryableError
+
+    with pytest.raises(Inconclusive, match="calls answered a retryable error"):
+        check_store_concurrently(Busy, PLAIN, rounds=2)
 
 
 def test_nothing_is_checked_by_one_thread() -> None:
@@ -244,63 +228,14 @@ def test_nothing_is_checked_by_one_thread() -> None:
         check_store_concurrently(RacyStore, threads=1)
 
 
+def test_a_store_without_cancel_is_emptied_between_the_rounds() -> None:
+    report = check_store_concurrently(
+        lambda: Locked(memory_store()), Capabilities(cancel=False), rounds=4, **ERRORS
+    )
+    assert report.coverage.left_out["cancel"]
+
+
 def test_the_switch_interval_is_as_it_was() -> None:
     before = sys.getswitchinterval()
-    check_store_concurrently(RacyStore, rounds=1)
+    check_store_concurrently(RacyStore, PLAIN, rounds=1)
     assert sys.getswitchinterval() == before
-
-
-# Histories by hand
-
-
-def call(
-    key: int, call: Call, at_ms: int = 0, token: str | None = None, item: str = "", lasts_ms: int = 10
-) -> Invoke:
-    return Invoke(key, StoreCall(call, at_ms, (item,) if item else (), token, lasts_ms, f"c{key}"))
-
-
-def end(key: int, answer: Answer = Answer.OK, until_ms: int = 0, token: str = "", attempt: int = 1) -> Return:
-    if not token:
-        return Return(key, Outcome.OK, StoreAnswer(answer, until_ms))
-    return Return(key, Outcome.OK, StoreAnswer(answer, until_ms, ("x",), token, attempt))
-
-
-ENQUEUED = [call(0, Call.ENQUEUE, item="x", lasts_ms=0), end(0)]
-
-
-def test_two_tokens_for_one_item_are_refused_with_the_promise_that_they_break() -> None:
-    fetches = [call(1, Call.FETCH), call(2, Call.FETCH), end(1, token="a"), end(2, token="b", attempt=2)]
-    found = judge_history([*ENQUEUED, *fetches])
-    assert found is not None
-    assert "S6" in found.promises or "C1" in found.promises
-    assert "locked, unexpired (a)" in found.told[0][0]
-    assert judge_history([*ENQUEUED, *fetches[:3], end(2, Answer.NOTHING)]) is None
-
-
-def test_a_fetch_that_finds_nothing_beside_a_free_item_is_refused() -> None:
-    found = judge_history([*ENQUEUED, call(1, Call.FETCH), end(1, Answer.NOTHING)])
-    assert found is not None
-    assert found.seen.item == "x"
-
-
-def test_a_lock_may_have_expired_or_not_while_the_clock_leaves_it_open() -> None:
-    held = [*ENQUEUED, call(1, Call.FETCH, 0), end(1, until_ms=4, token="a")]
-    for answer in (Answer.OK, Answer.PERMANENT):
-        assert judge_history([*held, call(2, Call.ACK, 11, "a"), end(2, answer, 12)]) is None
-    assert judge_history([*held, call(2, Call.ACK, 8, "a"), end(2, Answer.PERMANENT, 9)]) is not None
-    assert judge_history([*held, call(2, Call.ACK, 14, "a"), end(2, Answer.OK, 15)]) is not None
-
-
-def test_an_ack_that_never_answered_explains_a_later_refusal_and_a_later_success() -> None:
-    held = [*ENQUEUED, call(1, Call.FETCH), end(1, token="a"), call(2, Call.ACK, 0, "a")]
-    for answer in (Answer.OK, Answer.PERMANENT):
-        assert judge_history([*held, call(3, Call.ACK, 1, "a"), end(3, answer, 1)]) is None
-    twice = [call(3, Call.ACK, 1, "a"), end(3, Answer.OK, 1), call(4, Call.ACK, 2, "a"), end(4, Answer.OK, 2)]
-    assert judge_history([*held, *twice]) is not None
-
-
-def test_a_fetch_whose_response_was_lost_may_have_taken_the_item() -> None:
-    lost = [*ENQUEUED, call(1, Call.FETCH), end(1, Answer.RETRYABLE)]
-    for answer in (end(2, Answer.NOTHING), end(2, token="a"), end(2, token="a", attempt=2)):
-        found = judge_history([*lost, call(2, Call.FETCH), answer])
-        assert (found is None) is (answer.result.attempt != 2)

@@ -1,374 +1,385 @@
 """Many workers on one store at the same time: what they saw is recorded, and held against the contract.
 
-A run is many short rounds. In each a few items are enqueued, all workers start at a barrier, and each makes a few
-calls: it fetches, renews, acks or abandons, repeats what it did, and presents tokens of others. Between the phases
-of a round the clock of the store is moved, so that locks expire without waiting.
+A check is many short rounds. In each a few items are enqueued, and the workers make their calls, each time all at the
+same moment: they fetch, renew, ack or abandon, repeat what they did, and present tokens of others. Between the phases
+of a round time passes, so that locks run out; on a clock of the store's own without waiting.
 """
 
 from __future__ import annotations
 
 import random
-import sys
-import threading
+import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from peeklock.harness.adapter import PermanentError, RetryableError, StoreAdapter
-from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall
-from peeklock.harness.store_history import StoreHistory
+from peeklock.harness import outcomes
+from peeklock.harness.clocks import MovedClock, RunClock, WaitedClock, unit_ms
+from peeklock.harness.coverage import Coverage
+from peeklock.harness.crew import Aim, Crew, Handle, Recorder, Worker, switching_often
+from peeklock.harness.failure import Failure
+from peeklock.harness.history import Begins, Invoke, Operation, Return, joined
+from peeklock.harness.item_model import StoreAnswer
+from peeklock.harness.program import BrokenProgram
+from peeklock.harness.report import ContractViolation, Inconclusive, Report
+from peeklock.harness.serving import Served, command_of
+from peeklock.harness.store_history import StoreHistory, seen_of
+from peeklock.harness.store_judge import miscounted, unsent
+from peeklock.harness.stores import MOST_BUSY, left_out, subject_of
+from peeklock.harness.wire import DEFAULT_TIMEOUT_S
+from peeklock.harness.wire_store import StoreProgram
 from peeklock.harness.world import Violation
+from peeklock.harness.wrapping import AdapterError, Guarded, Unwatched, check_adapter
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
+from peeklock.spec.timed_store import honest_actions
 
-VIRTUAL_LOCK_MS, REAL_LOCK_MS = 1_000, 20
-"""The lock timeout of every fetch, on a clock that is moved and on one that is not."""
+VIRTUAL_LOCK_MS = 1_000
 PHASES = (0.0, 0.5, 1.0, 0.001)
 """How far the clock moves before each phase of a round, in lock timeouts."""
 CALLS_IN_A_PHASE = 4
 ITEMS_IN_A_ROUND = 3
-SWITCH_S = 1e-5
-"""Threads are switched this often while a store is checked, in seconds."""
-_REMEMBERED = 12
-"""Tokens that anybody may present, the latest ones."""
-
-
-@frozen
-class ConcurrentReport:
-    """What was found of a store under concurrent calls."""
-
-    seed: int
-    rounds: int
-    calls: int
-    overlapping: int
-    """Calls that began while another was open."""
-    answers: dict[str, int]
-    """How often each answer was given, as "fetch -> ok"."""
-    violation: Violation | None
-    torn: tuple[str, ...]
-    """Items whose completions in the store are not those that the calls explain."""
-    hung: tuple[str, ...]
-    """Workers that did not come back, with the call that they were in."""
-
-    @property
-    def conforms(self) -> bool:
-        """Was nothing found, and were there concurrent calls at all?"""
-        return self.violation is None and not self.torn and not self.hung and self.overlapping > 0
-
-
-class Recorder:
-    """Makes calls to a store, and keeps the order in which they began and ended."""
-
-    def __init__(self, now_ms: Callable[[], int], slack_ms: int) -> None:
-        self.events: list[Invoke | Return] = []
-        """In the order of real time; a list's append is atomic."""
-        self.tokens: deque[str] = deque(maxlen=_REMEMBERED)
-        self.in_call: dict[str, str] = {}
-        self._now_ms, self._slack_ms = now_ms, slack_ms
-
-    def made(self, caller: str, number: int, store: StoreAdapter, call: Call, **of: Any) -> StoreAnswer:
-        """Make a call and record it; faults of the adapter are recorded as unknown outcomes and go on."""
-        key = (caller, number)
-        what = StoreCall(call, self._now_ms() - self._slack_ms, caller=caller, **of)
-        self.in_call[caller] = str(what)
-        self.events.append(Invoke(key, what))
-        answer = Answer.OK
-        items: tuple[str, ...] = ()
-        token: str | None = None
-        attempt: int | None = None
-        try:
-            answer, items, token, attempt = _called(store, what)
-        except RetryableError:
-            answer = Answer.RETRYABLE
-        except PermanentError:
-            answer = Answer.PERMANENT
-        except BaseException:
-            self.events.append(Return(key, Outcome.INFO))
-            raise
-        told = StoreAnswer(answer, self._now_ms() + self._slack_ms, items, token, attempt)
-        self.events.append(Return(key, Outcome.OK, told))
-        del self.in_call[caller]
-        if token is not None:
-            self.tokens.append(token)
-        return told
-
-
-def _called(store: StoreAdapter, what: StoreCall) -> tuple[Answer, tuple[str, ...], str | None, int | None]:
-    token = what.token or ""
-    if what.call is Call.FETCH:
-        delivery = store.fetch(what.lasts_ms)
-        if delivery is None:
-            return Answer.NOTHING, (), None, None
-        return Answer.OK, (delivery.item,), delivery.token, delivery.attempt_count
-    if what.call is Call.CANCEL:
-        return Answer.OK, tuple(store.cancel(what.items)), None, None
-    if what.call is Call.ENQUEUE:
-        store.enqueue(what.items[0], what.lasts_ms)
-    elif what.call is Call.RENEW:
-        store.renew(token, what.lasts_ms)
-    elif what.call in (Call.ACK, Call.CANCELLATION_ACK):
-        store.ack(token, "done" if what.call is Call.ACK else None)
-    else:
-        store.abandon(token, what.lasts_ms, what.call is Call.ABANDON_IGNORING_ATTEMPT)
-    return Answer.OK, (), None, None
-
-
-@define
-class _Worker:
-    """A thread that makes a few calls whenever it is told to."""
-
-    name: str
-    random: random.Random
-    recorder: Recorder
-    calls: tuple[Call, ...]
-    lock_ms: int
-    made: int = 0
-    own: list[str] = field(factory=list)
-
-    def phase(self, store: StoreAdapter, items: tuple[str, ...]) -> None:
-        """A few calls, chosen by the worker's own seed."""
-        for _ in range(CALLS_IN_A_PHASE):
-            self.made += 1
-            token = self._token()
-            if token is None or self.random.random() < 0.35:
-                told = self._call(store, Call.FETCH, lasts_ms=self.lock_ms)
-                if told.token is not None:
-                    self.own = [*self.own[-3:], told.token]
-            elif Call.CANCEL in self.calls and self.random.random() < 0.05:
-                self._call(store, Call.CANCEL, items=(self.random.choice(items),))
-            else:
-                settling = [c for c in self.calls if c not in (Call.ENQUEUE, Call.FETCH, Call.CANCEL)]
-                weights = [{Call.RENEW: 3, Call.ACK: 3}.get(c, 1) for c in settling]
-                call = self.random.choices(settling, weights)[0]
-                self._call(store, call, token=token, lasts_ms=self.lock_ms if call is Call.RENEW else 0)
-
-    def _call(self, store: StoreAdapter, call: Call, **of: Any) -> StoreAnswer:
-        return self.recorder.made(self.name, self.made, store, call, **of)
-
-    def _token(self) -> str | None:
-        others = tuple(self.recorder.tokens)
-        if self.own and self.random.random() < 0.7:
-            return self.own[-1] if self.random.random() < 0.8 else self.random.choice(self.own)
-        return self.random.choice(others) if others else None
-
-
-class _Crew:
-    """The threads; each makes its own client, and closes it."""
-
-    def __init__(self, workers: list[_Worker], make_client: Callable[[], StoreAdapter], owned: bool) -> None:
-        self._start = threading.Barrier(len(workers))
-        self._done: SimpleQueue[tuple[str, BaseException | None]] = SimpleQueue()
-        self._orders: dict[str, SimpleQueue[tuple[str, ...] | None]] = {
-            w.name: SimpleQueue() for w in workers
-        }
-        self._make_client, self._owned = make_client, owned
-        self.threads = {
-            w.name: threading.Thread(target=self._live, args=(w,), name=w.name, daemon=True) for w in workers
-        }
-        for thread in self.threads.values():
-            thread.start()
-
-    def _live(self, worker: _Worker) -> None:
-        store: StoreAdapter | None = None
-        try:
-            store = self._make_client()
-            while (items := self._orders[worker.name].get()) is not None:
-                self._start.wait()
-                worker.phase(store, items)
-                self._done.put((worker.name, None))
-        except BaseException as fault:  # handed to the thread that waits for it
-            self._start.abort()
-            self._done.put((worker.name, fault))
-        finally:
-            if self._owned and store is not None:
-                _close(store)
-
-    def phase(self, items: tuple[str, ...], patience_s: float) -> tuple[str, ...]:
-        """Let every worker make its calls; the names of those that did not come back in time."""
-        for orders in self._orders.values():
-            orders.put(items)
-        missing, faults = set(self.threads), []
-        until_s = time.monotonic() + patience_s
-        while missing:
-            try:
-                name, fault = self._done.get(timeout=max(0.0, until_s - time.monotonic()))
-            except Empty:
-                break
-            missing.discard(name)
-            if fault is not None:
-                faults.append(fault)
-        real = [f for f in faults if not isinstance(f, threading.BrokenBarrierError)]
-        if real:
-            raise real[0]
-        return tuple(sorted(missing))
-
-    def dismiss(self, hung: tuple[str, ...]) -> None:
-        """End and join every thread that is not hung."""
-        for orders in self._orders.values():
-            orders.put(None)
-        for name, thread in self.threads.items():
-            if name not in hung:
-                thread.join()
-
-
-def _close(store: StoreAdapter) -> None:
-    close: Callable[[], None] | None = getattr(store, "close", None)
-    if close is not None:
-        close()
-
-
-@contextmanager
-def switching_often() -> Iterator[None]:
-    """Threads are switched after every few instructions, and as before at the end."""
-    before_s = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before_s)
+AIMS = (Aim.FETCH, Aim.MEET, Aim.MEET, Aim.ANY)
+"""What the workers are about at a moment, one of these."""
 
 
 def check_store_concurrently(
-    make_store: Callable[[], StoreAdapter],
+    make_store: Callable[[], Any],
     capabilities: Capabilities = STANDARD,
     *,
-    make_client: Callable[[StoreAdapter], StoreAdapter] | None = None,
+    make_client: Callable[[Any], Any] | None = None,
     threads: int = 8,
     seconds: float = 5,
     rounds: int | None = None,
     seed: int = 0,
-    patience_s: float = 30,
-) -> ConcurrentReport:
-    """Let many threads use one store, and hold what they saw against the contract.
+    retryable: tuple[type[Exception], ...] = (),
+    permanent: tuple[type[Exception], ...] = (),
+    call_limit_s: float = DEFAULT_TIMEOUT_S,
+    name: str | None = None,
+    artifacts: Path | None = None,
+) -> Report:
+    """Let many threads use one store, and hold what they saw against the contract that its capabilities declare.
 
-    ``make_client`` makes what one thread uses, in that thread: a connection of its own; by default all use the store
-    itself. It ends after ``seconds``, or after so many ``rounds``, or when something is found. Workers that do not
-    come back within ``patience_s`` are reported as hung. A fault of the adapter is raised as it is; ``ValueError``
-    for fewer than two threads.
+    ``make_store`` returns the adapter of a fresh, empty store. ``make_client`` makes what one thread uses, in that
+    thread, such as a connection of its own; by default all use the store itself. It is the store's ``advance`` that
+    moves the time of all. The check ends after ``seconds``, or after so many ``rounds``, or when something is found;
+    ``seed`` chooses the calls, and chance how they meet. ``call_limit_s`` is how long a call may take, in seconds.
+    ``retryable``, ``permanent`` and ``artifacts`` are as in ``check_store``.
+
+    ``ContractViolation`` with the calls that no order explains, ``Inconclusive`` where nothing can be said,
+    ``AdapterError`` where the adapter is at fault or its calls do not return, ``ValueError`` for fewer than two
+    threads.
     """
+    __tracebackhide__ = True
     if threads < 2:
         raise ValueError(f"threads is {threads}; allowed: 2 or more")
     store = make_store()
-    run = _Run(store, capabilities, seed, seconds if rounds is None else None, rounds)
-    workers = [
-        _Worker(f"w{n}", random.Random(f"{seed}/{n}"), run.recorder, capabilities.calls, run.lock_ms)
-        for n in range(threads)
-    ]
-    crew = _Crew(
-        workers, lambda: store if make_client is None else make_client(store), make_client is not None
+    check_adapter(store, capabilities)
+
+    def guarded(adapter: Any) -> Guarded:
+        return Guarded(adapter, capabilities, Unwatched(), retryable, permanent)
+
+    @contextmanager
+    def handle(number: int) -> Iterator[Guarded]:
+        _ = number
+        if make_client is None:
+            yield own
+            return
+        client = make_client(store)
+        try:
+            yield guarded(client)
+        finally:
+            _close(client)
+
+    own = guarded(store)
+    check = _Check(
+        name or subject_of(make_store), capabilities, (own,), handle, threads, seed, call_limit_s, artifacts
     )
-    hung: tuple[str, ...] = ()
     try:
-        with switching_often():
-            while run.goes_on() and not hung:
-                hung = run.round(crew, patience_s)
+        return check.run(seconds, rounds)
     finally:
-        crew.dismiss(hung)
-        if not hung:
-            _close(store)
-    return run.report(hung)
+        _close(store)
 
 
-class _Run:
+def check_store_by_processes(
+    open_store: Callable[[str], Any],
+    capabilities: Capabilities = STANDARD,
+    *,
+    processes: int = 3,
+    seconds: float = 5,
+    rounds: int | None = None,
+    seed: int = 0,
+    retryable: tuple[type[Exception], ...] = (),
+    permanent: tuple[type[Exception], ...] = (),
+    call_limit_s: float = DEFAULT_TIMEOUT_S,
+    name: str | None = None,
+    artifacts: Path | None = None,
+) -> Report:
+    """Let several processes use one store, and hold what they saw against the contract.
+
+    ``open_store`` returns an adapter of the store at a place: the path of a folder that is empty at first, the same
+    for all of them. It is called once in each process, so it has to be a function at the top of a module that can be
+    imported. ``advance`` is called in each of them. All else is as in ``check_store_concurrently``; what a process
+    that dies wrote to stderr is in the ``AdapterError``.
+    """
+    __tracebackhide__ = True
+    command = command_of(Served(open_store, capabilities, retryable, permanent))
+    try:
+        return check_programs(
+            command,
+            processes,
+            capabilities,
+            seconds=seconds,
+            rounds=rounds,
+            seed=seed,
+            call_limit_s=call_limit_s,
+            name=name or subject_of(open_store),
+            artifacts=artifacts,
+        )
+    except BrokenProgram as error:
+        raise AdapterError(str(error)) from None
+
+
+def check_programs(
+    command: Sequence[str],
+    programs: int,
+    capabilities: Capabilities | None = None,
+    *,
+    seconds: float = 5,
+    rounds: int | None = None,
+    seed: int = 0,
+    call_limit_s: float = DEFAULT_TIMEOUT_S,
+    name: str | None = None,
+    artifacts: Path | None = None,
+) -> Report:
+    """Let several copies of a program that is a store use one store, as ``check_store_by_processes``.
+
+    By default its capabilities and its name are those that it announces. ``BrokenProgram`` where one of them does
+    not keep to the wire format.
+    """
+    __tracebackhide__ = True
+    if programs < 2:
+        raise ValueError(f"processes is {programs}; allowed: 2 or more")
+    with ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="peeklock-"))
+        patience_s = max(call_limit_s, DEFAULT_TIMEOUT_S)  # to begin takes longer than a call
+        running = [stack.enter_context(StoreProgram(command, patience_s)) for _ in range(programs)]
+        for program in running:
+            program.capabilities = capabilities or program.capabilities
+        declared = running[0].capabilities
+        handles = [Guarded(p.new_store(place), declared, Unwatched()) for p in running]
+        for program in running:
+            program.set_timeout(call_limit_s)
+        check = _Check(
+            name or running[0].name,
+            declared,
+            tuple(handles),
+            lambda number: nullcontext(handles[number]),
+            programs,
+            seed,
+            2 * call_limit_s,
+            artifacts,
+        )
+        report = check.run(seconds, rounds)
+        for handle in handles:
+            _close(handle.adapter)
+        return report
+
+
+def _close(adapter: Any) -> None:
+    close: Callable[[], None] | None = getattr(adapter, "close", None)
+    if close is not None:
+        close()
+
+
+@define
+class _Check:
     """One store, its clock, and what is known of what it did."""
 
-    def __init__(
-        self,
-        store: StoreAdapter,
-        capabilities: Capabilities,
-        seed: int,
-        seconds: float | None,
-        rounds: int | None,
-    ) -> None:
-        self.store, self.capabilities, self.seed = store, capabilities, seed
-        self._until_s = None if seconds is None else time.monotonic() + seconds
-        self._most_rounds = rounds
-        self._virtual_ms = 0
-        virtual = capabilities.virtual_clock
-        self.lock_ms = VIRTUAL_LOCK_MS if virtual else REAL_LOCK_MS
-        # Two clocks that both cut off fractions may disagree by one.
-        self.recorder = Recorder(self._now_ms, 0 if virtual else 1)
-        self._judge = StoreHistory(capabilities)
-        self._answers: Counter[str] = Counter()
-        self._overlapping = self._rounds = self._made = 0
-        self._violation: Violation | None = None
-        self._torn: tuple[str, ...] = ()
+    subject: str
+    capabilities: Capabilities
+    clocks: tuple[Guarded, ...]
+    """What the time of the store is moved by, where it can be; the harness makes its own calls by the first."""
+    handle: Handle
+    workers: int
+    seed: int
+    call_limit_s: float
+    artifacts: Path | None
+    clock: RunClock = field(init=False)
+    recorder: Recorder = field(init=False)
+    judge: StoreHistory = field(init=False)
+    lock_ms: int = VIRTUAL_LOCK_MS
+    answers: Counter[str] = field(factory=Counter)
+    rounds: int = 0
+    overlapping: int = 0
+    made: int = 0
+    written: Counter[str] = field(factory=Counter)
+    """The completions that were seen in the store, by item."""
+    events: tuple[Invoke | Return, ...] = ()
+    """Of the latest round."""
 
-    def _now_ms(self) -> int:
-        return self._virtual_ms if self.capabilities.virtual_clock else time.monotonic_ns() // 1_000_000
+    def __attrs_post_init__(self) -> None:
+        self.clock = MovedClock(self._move) if self.capabilities.virtual_clock else WaitedClock()
+        self.recorder = Recorder(self.clock)
+        self.judge = StoreHistory(self.capabilities)
 
-    def goes_on(self) -> bool:
-        """Is there time left, and nothing found?"""
-        if self._violation is not None or self._torn:
-            return False
-        if self._most_rounds is not None:
-            return self._rounds < self._most_rounds
-        return self._until_s is not None and time.monotonic() < self._until_s
+    def _move(self, ms: int) -> None:
+        for store in self.clocks:
+            store.plain("between calls", "advance", ms)
 
-    def round(self, crew: _Crew, patience_s: float) -> tuple[str, ...]:
-        """One round, judged at its end; the workers that hang."""
-        self._rounds += 1
-        items = tuple(f"r{self._rounds}-{n}" for n in range(ITEMS_IN_A_ROUND))
+    def run(self, seconds: float, rounds: int | None) -> Report:
+        """So many rounds, or as many as there is time for; what was found is raised."""
+        __tracebackhide__ = True
+        began_s = time.monotonic()
+        chance = random.Random(self.seed)
+        if not self.capabilities.virtual_clock:
+            self.lock_ms = unit_ms(lambda: self._own(Call.FETCH, lasts_ms=VIRTUAL_LOCK_MS))
+        crew = Crew(
+            [
+                Worker(
+                    f"w{n}",
+                    random.Random(f"{self.seed}/{n}"),
+                    self.recorder,
+                    self.capabilities,
+                    self.lock_ms,
+                )
+                for n in range(self.workers)
+            ],
+            self.handle,
+            self.recorder,
+        )
+        try:
+            with switching_often():
+                while self.rounds < rounds if rounds is not None else time.monotonic() < began_s + seconds:
+                    self._round(crew, chance)
+        except Violation as violation:
+            raise self._found(violation, time.monotonic() - began_s) from None
+        finally:
+            crew.dismiss()
+        return self._report(time.monotonic() - began_s)
+
+    def _round(self, crew: Crew, chance: random.Random) -> None:
+        """One round, judged at its end."""
+        self.rounds += 1
+        items = [f"r{self.rounds}-{n}" for n in range(ITEMS_IN_A_ROUND)]
         for item in items:
             self._own(Call.ENQUEUE, items=(item,))
-        hung: tuple[str, ...] = ()
         for share in PHASES:
-            if self.capabilities.virtual_clock:
-                self.store.advance(int(share * self.lock_ms))  # type: ignore[attr-defined]
-                self._virtual_ms += int(share * self.lock_ms)
-            hung = crew.phase(items, patience_s)
-            if hung:
-                break
-        if not hung and Call.CANCEL in self.capabilities.calls:
-            self._own(Call.CANCEL, items=items)
-        self._judged(items, hung)
-        return hung
+            self.clock.pass_ms(int(share * self.lock_ms))
+            crew.calls([chance.choice(AIMS) for _ in range(CALLS_IN_A_PHASE)], items, self.call_limit_s)
+        self._clear()
+        self._judged()
 
-    def _own(self, call: Call, **of: Any) -> None:
-        self._made += 1
-        self.recorder.made("harness", self._made, self.store, call, **of)
+    def _own(self, call: Call, **of: Any) -> StoreAnswer:
+        self.made += 1
+        return self.recorder.made("harness", self.made, self.clocks[0], call, **of)
 
-    def _judged(self, items: tuple[str, ...], hung: tuple[str, ...]) -> None:
-        events = tuple(self.recorder.events)
-        self.recorder.events.clear()
-        self._count(events)
-        try:
-            for event in events:
-                self._judge.add(event)
-            if hung:
-                self._judge.end()
-        except Violation as violation:
-            self._violation = violation
+    def _clear(self) -> None:
+        """Nothing is left of the round."""
+        if Call.CANCEL in self.capabilities.calls:
+            enqueued = [e.what.items[0] for e in self._begun() if e.what.call is Call.ENQUEUE]
+            self._own(Call.CANCEL, items=tuple(enqueued))
             return
-        if not hung and self.capabilities.completion is not CompletionWrite.NONE:
-            written = Counter(item for item, _ in self.store.completions())
-            self._torn = tuple(i for i in items if written[i] not in self._judge.completions_of(i))
+        self.clock.pass_ms(self.lock_ms)  # more than any delay
+        while (token := self._own(Call.FETCH, lasts_ms=self.lock_ms).token) is not None:
+            self._own(Call.ACK, token=token)
 
-    def _count(self, events: tuple[Invoke | Return, ...]) -> None:
+    def _begun(self) -> list[Invoke]:
+        return [e for e in self.recorder.events if isinstance(e, Invoke)]
+
+    def _judged(self) -> None:
+        self.events = tuple(self.recorder.events)
+        self.recorder.events.clear()
         running: dict[Any, Call] = {}
-        for event in events:
+        for event in self.events:
             if isinstance(event, Invoke):
-                self._overlapping += bool(running)
+                self.overlapping += bool(running)
                 running[event.key] = event.what.call
-            elif event.result is not None:
-                call = running.pop(event.key)
-                self._answers[f"{call.value} -> {event.result.answer.value}"] += 1
+            else:
+                self.answers[f"{running.pop(event.key).value} -> {event.result.answer.value}"] += 1
+        for event in self.events:
+            self.judge.add(event)
+        if self.capabilities.completion is not CompletionWrite.NONE:
+            self._look()
 
-    def report(self, hung: tuple[str, ...]) -> ConcurrentReport:
-        """What was found."""
-        return ConcurrentReport(
+    def _look(self) -> None:
+        """Hold the completions that are new, and those of the round's items, against what the calls explain."""
+        made = [step.operation for step in joined(self.events) if isinstance(step, Begins)]
+        enqueued = [o.what.items[0] for o in made if o.what.call is Call.ENQUEUE]
+        new = self.clocks[0].plain("between calls", "completions")[self.written.total() :]
+        self.written.update(item for item, _ in new)
+        for item in dict.fromkeys((*enqueued, *(item for item, _ in new))):
+            number, possible = self.written[item], self.judge.completions_of(item)
+            if number not in possible:
+                raise Violation(seen_of(_latest(made, item), item), (), *miscounted(item, number, possible))
+        for item, completion in new:
+            if self.recorder.sent.get(completion, Answer.PERMANENT) is Answer.PERMANENT:
+                raise Violation(seen_of(_latest(made, item), item), (), *unsent(item, completion))
+
+    def _found(self, violation: Violation, seconds: float) -> ContractViolation:
+        failure = Failure(
+            self.subject,
+            self.capabilities,
+            (),
+            (violation.seen,),
+            violation,
             self.seed,
-            self._rounds,
-            sum(self._answers.values()),
-            self._overlapping,
-            dict(sorted(self._answers.items())),
-            self._violation,
-            self._torn,
-            tuple(f"{name}, in {self.recorder.in_call.get(name, 'no call')}" for name in hung),
+            self.rounds,
+            seconds,
         )
+        outcomes.note(failure.line())
+        return ContractViolation(failure, str(violation))
+
+    def _report(self, seconds: float) -> Report:
+        __tracebackhide__ = True
+        calls, busy = self.answers.total(), sum(n for a, n in self.answers.items() if a.endswith(_BUSY))
+        if not self.overlapping:
+            raise Inconclusive(
+                f"{self.subject}: nothing can be said: no two of {calls} calls overlapped in {seconds:.1f} s"
+            )
+        if busy > MOST_BUSY * calls:
+            raise Inconclusive(
+                f"{self.subject}: nothing can be said: {busy} of {calls} calls answered a retryable error"
+            )
+        coverage = self._coverage()
+        warnings = tuple(f"never seen: {label}" for label in coverage.never)
+        report = Report(
+            self.subject,
+            "store",
+            self.rounds,
+            calls,
+            seconds,
+            self.seed,
+            coverage,
+            warnings,
+            self.overlapping,
+        )
+        outcomes.note(report.line())
+        return report
+
+    def _coverage(self) -> Coverage:
+        left = left_out(self.capabilities) | {
+            "faults": "none is made where calls overlap: a retryable error is one that the store answers by itself"
+        }
+        labels = {
+            f"{a.label.call.value} -> {a.label.answer.value}"
+            for a in honest_actions(self.capabilities)
+            if a.label.call is not None and a.label.answer is not None
+        }
+        never = sorted(n for n in labels if not self.answers[n] and not n.endswith(_BUSY))
+        return Coverage(dict(sorted(self.answers.items())), tuple(never), left)
+
+
+_BUSY = Answer.RETRYABLE.value
+
+
+def _latest(made: Sequence[Operation], item: str) -> Operation:
+    """The latest of the calls that has to do with this item; of all, where none has."""
+    tokens = {o.result.token for o in made if o.result is not None and item in o.result.items} - {None}
+    about = [o for o in made if item in o.what.items or o.what.token in tokens]
+    return max(about or made, key=lambda o: o.number)

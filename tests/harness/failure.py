@@ -48,6 +48,12 @@ class Failure:
         """The same in words."""
         return tuple(f"{pid}: {SENTENCES[pid]}" for pid in self.promises)
 
+    def line(self) -> str:
+        """The whole of it in one line."""
+        return (
+            f"{self.subject} does not keep its contract: {', '.join(self.promises) or self.violation.reason}"
+        )
+
     @property
     def deterministic(self) -> bool:
         """Did the repeated run go the same way?"""

@@ -21,6 +21,9 @@ MOST_REMEMBERED = 20_000
 """What is kept of what was worked out, so that memory does not grow with the length of a history."""
 _ROWS, _ROW = list(Row), PLACE[row]
 _GONE = frozenset({_ROWS.index(Row.ACKED), _ROWS.index(Row.CANCELLED)})
+YOUNGER = 1
+"""What is seen of this item is of one that was enqueued later and could be handed out."""
+_FREE_ITEM = (*INITIAL_ITEM[:_ROW], _ROWS.index(Row.READY), *INITIAL_ITEM[_ROW + 1 :])
 _NO_ROW = _GONE | {_ROWS.index(Row.ABSENT)}
 
 
@@ -125,6 +128,8 @@ class ItemModel:
     def reads(self, operation: Operation) -> bool:
         """Whether no such answer to such a call comes with an effect."""
         about: About = operation.what
+        if about.sight.item == YOUNGER:
+            return True
         answered = about.sight.call, about.sight.answer
         return about.sight.answer is not None and not about.optional and answered not in self._effects
 
@@ -160,10 +165,14 @@ class ItemModel:
         return known
 
     def _worked_out(self, core: Core, sight: Sight) -> Iterator[Follows]:
+        if sight.item == YOUNGER:
+            if self.engine.follow(self.with_free(core, sight), sight):
+                yield Follows(core)
+            return
         fetches = sight.call is Call.FETCH
         clients = len(core.state[0])
         if fetches:
-            core, client = with_room(core, (INITIAL_WORKER,), ()), clients
+            core, client = self.with_free(core, sight), clients
         else:
             owners = [k for number, _, k in core.tokens if number == sight.token]
             client = owners[0] - 1 if owners else 0
@@ -176,6 +185,11 @@ class ItemModel:
             if fetches and after.state[0][clients] == INITIAL_WORKER:
                 after = without(after, clients)
             yield evolve(follows, core=after)
+
+    @staticmethod
+    def with_free(core: Core, sight: Sight) -> Core:
+        """The world with a client that is free; and with a younger item that is, where the sight is of one."""
+        return with_room(core, (INITIAL_WORKER,), (_FREE_ITEM,) if sight.item == YOUNGER else ())
 
     def ticked(self, world: ItemWorld, from_ms: int, until_ms: int) -> Iterator[ItemWorld]:
         """The world between these times: with its timer run out, if it is due; with both, if it may be."""

@@ -21,11 +21,16 @@ class Report:
     seed: int | None
     coverage: Coverage
     warnings: tuple[str, ...] = field(default=())
+    overlapping: int | None = None
+    """How many calls began while another was open; None where one is made at a time. The runs are rounds then."""
 
     def line(self) -> str:
         """The whole of it in one line."""
+        runs, beside = (
+            ("runs", "") if self.overlapping is None else ("rounds", f", {self.overlapping:,} at once")
+        )
         return (
-            f"{self.subject} conforms: {self.runs} runs, {self.calls:,} calls, {self.seconds:.1f} s, "
+            f"{self.subject} conforms: {self.runs} {runs}, {self.calls:,} calls{beside}, {self.seconds:.1f} s, "
             f"{len(self.coverage.reached)} of {len(self.coverage.reached) + len(self.coverage.never)} "
             f"{'steps' if self.kind == 'worker' else '(call, answer) pairs'} seen"
             + "".join(f"; {w}" for w in self.warnings)

@@ -3,7 +3,8 @@
 Every operation concerns the item of its token; a fetch the item that it returned, a cancel each of its items. A fetch
 that found nothing is put to every item that was alive when it began: each must not have been fetchable at some moment
 of the fetch. That is weaker than one moment for all of them, so what is allowed is never called a violation. A fetch
-that failed, or of which nobody knows, may have taken any item alive. In which order items are handed out is not judged.
+that failed, or of which nobody knows, may have taken any item alive. In a store that keeps an order, a fetch is put as
+well to every item that is surely older than the one that it returned: none of them may have come first.
 
 Items that are settled are forgotten, so memory grows with the items alive and with what happens while the longest
 call is open.
@@ -17,14 +18,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from peeklock.harness.history import Begins, Invoke, Joiner, Operation, Outcome, Return
-from peeklock.harness.item_model import NEVER_MS, About, ItemModel, ItemWorld, StoreAnswer, StoreCall, is_gone
+from peeklock.harness.item_model import (
+    NEVER_MS,
+    YOUNGER,
+    About,
+    ItemModel,
+    ItemWorld,
+    StoreAnswer,
+    StoreCall,
+    is_gone,
+)
 from peeklock.harness.linearize import NotLinearizable, Search
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.store_judge import not_for_strangers
-from peeklock.harness.world import Core, Sight, Violation, with_room
+from peeklock.harness.world import Core, Sight, Violation
 from peeklock.spec.actions import Answer, Call
-from peeklock.spec.capabilities import STANDARD, Capabilities
-from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
+from peeklock.spec.capabilities import STANDARD, Capabilities, Order
+from peeklock.spec.evaluate import PLACE
 from peeklock.spec.narrative import describe_item
 from peeklock.spec.state import completions
 
@@ -42,6 +52,10 @@ class Life:
     search: Search[ItemWorld]
     tokens: dict[str, int] = field(factory=dict)
     """Its tokens, numbered in the order in which the fetches began that returned them."""
+    begun: int | None = None
+    """When its first enqueue began, in beginnings and ends of calls."""
+    enqueued: int | None = None
+    """When an enqueue of it had certainly happened."""
 
 
 @frozen
@@ -76,6 +90,7 @@ class StoreHistory:
         self._settled: OrderedDict[str, Life] = OrderedDict()
         self._of_token: dict[str, str] = {}
         self._parts: dict[int, tuple[Part, ...]] = {}
+        self._steps = 0
         self._tokens_unseen = False
         """Was there a fetch whose token nobody saw?"""
 
@@ -106,10 +121,14 @@ class StoreHistory:
     # One operation begins, or has ended
 
     def _take(self, operation: Operation, begins: bool) -> None:
+        self._steps += 1
         if begins:
             self._begin(operation)
             return
         self._look_at_token(operation)
+        if operation.what.call is Call.ENQUEUE and operation.result.answer is Answer.OK:
+            life = self._life(operation.what.items[0])
+            life.enqueued = life.enqueued or self._steps
         for part in self._parts.pop(operation.number):
             try:
                 part.life.search.complete(part.operation)
@@ -163,6 +182,8 @@ class StoreHistory:
                 about = self._about(call, told, None, Answer.OK)
                 yield (item,), evolve(about, had_row=had_row, optional=answer is not Answer.OK)
         elif call.call is Call.ENQUEUE:
+            life = self._life(call.items[0])
+            life.begun = life.begun or self._steps
             about = self._about(call, told, None, Answer.OK)
             yield call.items, evolve(about, optional=answer is not Answer.OK)
         elif call.token in self._of_token:
@@ -182,11 +203,25 @@ class StoreHistory:
             elif self._of_token.setdefault(token, item) == item:
                 tokens = self._life(item).tokens
                 number = tokens.setdefault(token, len(tokens))
-            yield (item,), self._about(call, told, number, answer)
+            about = self._about(call, told, number, answer)
+            yield (item,), about
+            beside = evolve(about.sight, item=YOUNGER, token=None, attempt=None, names_token=False)
+            yield tuple(self._older_than(item)), evolve(about, sight=beside)
             return
         lost = answer is not Answer.NOTHING
         self._tokens_unseen |= lost
         yield tuple(self._alive), evolve(self._about(call, told, None, answer), optional=lost)
+
+    def _older_than(self, item: str) -> Iterator[str]:
+        """The items alive that have been in the queue for longer than this one, if they are there at all."""
+        begun = self._life(item).begun
+        if self.capabilities.order is not Order.FIFO or begun is None:
+            return
+        for other, life in self._alive.items():
+            if other == item:  # they are in the order in which they were first heard of
+                return
+            if life.enqueued is not None and life.enqueued < begun:
+                yield other
 
     def _about(
         self, call: StoreCall, told: StoreAnswer | None, token: int | None, answer: Answer | None
@@ -236,21 +271,24 @@ class StoreHistory:
             f"{part.item}: {describe_item(w.core.state[1][0], _named(w, names))}" for w in worlds
         )
         ways = [self._way(w, about.sight) for w in worlds]
+        item, reason = part.item, AT_NO_MOMENT
+        if about.sight.item == YOUNGER:
+            item = operation.result.items[0]
+            reason = f"at every moment of it {part.item}, which is older, could be handed out"
         return Violation(
-            seen_of(operation, part.item),
+            seen_of(operation, item),
             (),
             self.model.engine.allowed(ways),
-            AT_NO_MOMENT,
+            reason,
             self.model.engine.at_stake(ways),
             tuple((told_row,) for told_row in tuple(rows)[:MOST_STATES_TOLD]),
         )
 
-    @staticmethod
-    def _way(world: ItemWorld, sight: Sight) -> tuple[Core, Sight]:
+    def _way(self, world: ItemWorld, sight: Sight) -> tuple[Core, Sight]:
         """The world with one client more, and the client whose token it is, or that one."""
         owners = [k - 1 for number, _, k in world.core.tokens if number == sight.token]
         client = owners[0] if owners else len(world.core.state[0])
-        return with_room(world.core, (INITIAL_WORKER,), ()), evolve(sight, worker=client)
+        return self.model.with_free(world.core, sight), evolve(sight, worker=client)
 
 
 def _named(world: ItemWorld, names: Mapping[int, str]) -> Callable[[int], str]:

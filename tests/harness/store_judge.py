@@ -10,7 +10,7 @@ as well; what that costs grows with their number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import evolve
@@ -96,9 +96,7 @@ class StoreJudge:
         for item in dict.fromkeys((*self._monitor.items, *items)):
             number, possible = items.count(item), self._monitor.completions_of(item)
             if number not in possible:
-                right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
-                reason = f"there is now {_counted(number)} of {shown(item)}"
-                raise self._violation(right, reason, ("S2", "S3") if number > 1 else ("S3",))
+                raise self._violation(*miscounted(item, number, possible))
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
         for item, text in () if self._payloads_unseen else pairs:
@@ -131,8 +129,7 @@ class StoreJudge:
         )
 
     def _never_sent(self, item: str, completion: str) -> Violation:
-        reason = f"there is now the completion {shown(completion)!r} of {shown(item)}, which no accepted ack carried"
-        return self._violation((f"the completion of {shown(item)} that the ack carried",), reason, ("S3",))
+        return self._violation(*unsent(item, completion))
 
     def _stranger(self, seen: Observation) -> None:
         instead = not_for_strangers(seen, self.capabilities)
@@ -192,6 +189,24 @@ def not_for_strangers(seen: Observation, capabilities: Capabilities) -> tuple[st
     if seen.answer in allowed or (seen.answer is Answer.RETRYABLE and not seen.effect):
         return ()
     return tuple(f"{seen.call.value} -> {a.value}" for a in Answer if a in allowed)
+
+
+Wrong: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
+"""What would be right, what is wrong, and the promises that it breaks."""
+
+
+def miscounted(item: str, number: int, possible: Iterable[int]) -> Wrong:
+    """What is wrong where an item has so many completions."""
+    right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
+    return right, f"there is now {_counted(number)} of {shown(item)}", ("S2", "S3") if number > 1 else ("S3",)
+
+
+def unsent(item: str, completion: str) -> Wrong:
+    """What is wrong where an item has a completion that no accepted ack carried."""
+    reason = (
+        f"there is now the completion {shown(completion)!r} of {shown(item)}, which no accepted ack carried"
+    )
+    return (f"the completion of {shown(item)} that the ack carried",), reason, ("S3",)
 
 
 def _counted(number: int) -> str:

@@ -92,7 +92,7 @@ def check_store(
         failure = check.failure(subject, check.plainest(hunted.found), hunted)
     artifacts = artifacts or outcomes.artifacts()
     files = () if artifacts is None else write(failure, artifacts)
-    outcomes.note(f"{subject} does not keep its contract: {', '.join(failure.promises)}")
+    outcomes.note(failure.line())
     raise ContractViolation(failure, told(failure, files))
 
 

@@ -85,8 +85,8 @@ class Conversation:
             line.wrong(f"it speaks version {version}; allowed: {VERSION}")
         if line.data.get("role", role) != role:
             line.wrong(f"it says that it is a {told(line.data['role'])}; allowed: {role}")
-        own = {"store": "capabilities", "worker": "reports"}[role]
-        line.known(("peeklock", "role", "name", own))
+        own = {"store": ("capabilities", "shared_place"), "worker": ("reports",)}[role]
+        line.known(("peeklock", "role", "name", *own))
         line.typed("name", str)
         return line
 

@@ -19,6 +19,9 @@ class StoreProgram(Conversation):
     def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         super().__init__(command, "store", timeout_s)
         self.capabilities: Capabilities = capabilities_of(self.announced)
+        announced = self.announced
+        self.shares: bool = "shared_place" in announced.data and announced.typed("shared_place", bool)
+        """Several of it can have one store open, at a place that they are told."""
 
     @property
     def pid(self) -> int:
@@ -29,11 +32,20 @@ class StoreProgram(Conversation):
         """How long each message may take from now on."""
         self.child.timeout_s = seconds
 
-    def new_store(self) -> ProgramStore:
-        """A fresh empty store; the one before it is over."""
+    def new_store(self, place: str | None = None) -> ProgramStore:
+        """A fresh empty store; the one before it is over.
+
+        At a place, the path of a folder that is empty at first, it is one that other programs open as well.
+        """
+        if place is not None and not self.shares:
+            raise self.broken(
+                "the handshake",
+                "it does not say that several programs can have one store open; allowed where they are to: "
+                '"shared_place": true',
+            )
         self.lines.clear()
         self.runs += 1
-        self.request("new", {})
+        self.request("new", {} if place is None else {"place": place})
         return ProgramStore(self)
 
     def request(self, call: str, arguments: dict[str, Any]) -> Line:
