@@ -31,8 +31,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "docs",
         help="rewrite the generated tables and outputs in README.md and docs/",
-        description="Rewrite every generated block in README.md and docs/*.md of this checkout, or in the pages that are "
-        "named. With --check, write nothing; exit code 1 when a block is stale.",
+        description="Rewrite every generated block in README.md and docs/*.md of this checkout, or in the pages "
+        "that are named. With --check, write nothing; exit code 1 when a block is stale.",
         epilog="example: peeklock docs --check docs/what-if.md",
     )
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="only these, by their path from the root")
@@ -55,9 +55,12 @@ class Page:
 def run(options: argparse.Namespace) -> int:
     """Write or check the blocks. 0 when they were written or are fresh, 1 when a check finds a stale one."""
     root = checkout(Path.cwd())
-    make = _announced(Blocks(options.commands).make)
+    made: dict[str, str] = {}
+    found = []
     with contextlib.chdir(root):
-        found = [renewed(p, Path(p).read_text(encoding="utf-8"), make) for p in _asked(options.pages, root)]
+        for path in _asked(options.pages, root):
+            with contextlib.closing(Blocks(options.commands, made)) as blocks:
+                found.append(renewed(path, Path(path).read_text(encoding="utf-8"), _announced(blocks.make)))
     if not options.check:
         for page in found:
             if page.stale:

@@ -9,8 +9,15 @@
     a function or a named value of the project, as it stands in its file
 ``file PATH``
     a whole file
+``edit FILE NAME OLD => NEW``
+    a function with one line changed (taken out, where NEW is empty), as a diff; the change is made in the page's copy
+    of the project
 ``edit FILE NAME OLD => NEW | COMMAND``
-    a function with one line changed (taken out, where NEW is empty), as a diff, and what a command then prints
+    the same in a copy of its own, and what a command then prints there
+``write FILE TEXT``
+    a file that the reader writes, in the page's copy; ``\\n`` in the text begins a new line
+``typed COMMAND``
+    any command and what it prints, in the page's copy
 anything else
     a table of :mod:`~peeklock.cli.reference` or :mod:`~peeklock.cli.findings`
 """
@@ -18,20 +25,15 @@ anything else
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
-import difflib
 import io
-import os
 import re
 import shlex
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from peeklock.cli.docs_scratch import Scratch, as_process, definition, read
 from peeklock.cli.errors import UsageError
 from peeklock.cli.findings import FINDINGS
 from peeklock.cli.reference import REFERENCE, code, table
@@ -42,8 +44,6 @@ _SECONDS = re.compile(r",? (in )?\d+(\.\d+)? s\b")
 _PROOFS = re.compile(r" +proofs: [\d,]+ questions")
 """How many questions a proof takes varies a little: it depends on which lemmas the prover happens to use."""
 _LANGUAGE = {".toml": "toml", ".jsonl": "json", ".py": "python"}
-ROOMS = {"spec": "spec", "model": "model", "cli": "model/cli", "proofs": "proofs", "harness": "tests/harness"}
-"""The rooms that the command needs, and where they are in a checkout."""
 
 
 def fenced(text: str, language: str = "text") -> str:
@@ -65,105 +65,85 @@ def _session(command: str, exit_code: int, output: str) -> str:
     return "\n".join([f"$ {command}", *lines, *ending])
 
 
-def _as_process(command: list[str], environment: os._Environ[str] | dict[str, str]) -> tuple[int, str]:
-    encoding = {"PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        command,
-        env={**environment, **encoding},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    )
-    if done.returncode not in (0, 1) or "Traceback (most recent call last)" in done.stdout:
-        raise UsageError(f"exit code {done.returncode}: {(done.stdout.splitlines() or ['no output'])[-1]}")
-    return done.returncode, done.stdout
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-
-
-def _definition(path: str, name: str) -> str:
-    text = _read(path)
-    for node in ast.parse(text).body:
-        first = node.lineno
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found, first = node.name == name, min([first, *(d.lineno for d in node.decorator_list)])
-        else:
-            found = isinstance(node, ast.Assign) and name in [ast.unparse(t) for t in node.targets]
-        if found:
-            return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
-    raise UsageError(f"{path} has no {name}")
-
-
 def _source(rest: str) -> str:
     path, _, name = rest.partition(" ")
-    return fenced(f"# {path}\n{_definition(path, name)}", "python")
+    return fenced(f"# {path}\n{definition(path, name, read(path))}", "python")
 
 
 def _file(path: str) -> str:
     return fenced(
-        f"# {path}\n{_read(path)}" if path.endswith(".toml") else _read(path), _LANGUAGE[Path(path).suffix]
-    )
-
-
-def _edit(rest: str) -> str:
-    """The project is copied, the line is changed in the copy, and the command is run on that."""
-    place, _, command = rest.partition(" | ")
-    path, name, change = place.split(" ", 2)
-    before, _, after = change.partition(" =>")
-    old = _definition(path, name)
-    lines = (
-        line.replace(before, after.strip()) if line.strip() == before else line for line in old.splitlines()
-    )
-    new = "\n".join(line for line in lines if line.strip())
-    if before not in [line.strip() for line in old.splitlines()]:
-        raise UsageError(f"{path}: {name} has no line {before!r}")
-    diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=4))[3:]
-    with tempfile.TemporaryDirectory(prefix="peeklock-docs-") as folder:
-        package = Path(folder) / "peeklock"
-        package.mkdir()
-        for room, source in ROOMS.items():
-            shutil.copytree(source, package / room, ignore=shutil.ignore_patterns("__pycache__", "cli"))
-        changed = package / Path(path)
-        changed.write_text(_read(path).replace(old, new), encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": folder}
-        module = [sys.executable, "-m", "peeklock.cli.main"]
-        exit_code, output = _as_process([*module, *_parsed(command)[0][1:]], environment)
-    return "\n\n".join(
-        [fenced("\n".join(diff), "diff"), fenced(_session(command, exit_code, output), "console")]
+        f"# {path}\n{read(path)}" if path.endswith(".toml") else read(path),
+        _LANGUAGE.get(Path(path).suffix, "text"),
     )
 
 
 class Blocks:
-    """Makes blocks, each once. ``commands`` is what the command line has parsed its command with."""
+    """Makes the blocks of one page. ``commands`` is what the command line has parsed its command with.
 
-    def __init__(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    What was ``made`` for other pages is not made again, but for what happens in the page's own copy of the project.
+    """
+
+    def __init__(
+        self, commands: argparse._SubParsersAction[argparse.ArgumentParser], made: dict[str, str]
+    ) -> None:
         self._commands = commands
+        self._made = made
+        self._scratch: Scratch | None = None
         self._ways: dict[str, Callable[[str], str]] = {
             "run": self._run,
             "markdown": self._markdown,
             "source": _source,
             "file": _file,
-            "edit": _edit,
         }
-        self._made: dict[str, str] = {}
+        self._ways_in_copy: dict[str, Callable[[str], str]] = {
+            "edit": self._edit,
+            "write": self._write,
+            "typed": self._typed,
+        }
 
     def make(self, what: str) -> str:
         """The text of a block."""
+        kind, _, rest = what.partition(" ")
+        if kind in self._ways_in_copy:
+            return self._ways_in_copy[kind](rest)
         if what not in self._made:
-            kind, _, rest = what.partition(" ")
             self._made[what] = self._ways[kind](rest) if kind in self._ways else self._table(what)
         return self._made[what]
+
+    def close(self) -> None:
+        """Remove the page's copy of the project."""
+        if self._scratch is not None:
+            self._scratch.close()
+
+    @property
+    def _copy(self) -> Scratch:
+        self._scratch = self._scratch or Scratch()
+        return self._scratch
+
+    def _edit(self, rest: str) -> str:
+        place, _, command = rest.partition(" | ")
+        path, name, change = place.split(" ", 2)
+        before, _, after = change.partition(" =>")
+        if not command:
+            return fenced(self._copy.edit(path, name, before, after.strip()), "diff")
+        with Scratch() as copy:
+            diff = copy.edit(path, name, before, after.strip())
+            exit_code, output = copy.run(command)
+        return f"{fenced(diff, 'diff')}\n\n{fenced(_session(command, exit_code, output), 'console')}"
+
+    def _write(self, rest: str) -> str:
+        path, _, text = rest.partition(" ")
+        text = text.replace("\\n", "\n")
+        self._copy.write(path, f"{text}\n")
+        return fenced(f"# {path}\n{text}", _LANGUAGE.get(Path(path).suffix, "text"))
+
+    def _typed(self, command: str) -> str:
+        return fenced(_session(command, *self._copy.run(command)), "console")
 
     def _table(self, what: str) -> str:
         tables = {"commands": self._list_of_commands, **REFERENCE, **FINDINGS, **SPEED}
         if what not in tables:
-            allowed = [*(f"{w} …" for w in self._ways), *tables]
+            allowed = [*(f"{w} …" for w in (*self._ways, *self._ways_in_copy)), *tables]
             raise UsageError(f"unknown block {what!r}; allowed: {', '.join(allowed)}")
         return tables[what]()
 
@@ -176,11 +156,11 @@ class Blocks:
         if words[:2] == ["peeklock", "trace"]:
             # The states that explain a run are a set: the same order every time needs the same hashes every time.
             line = [sys.executable, "-m", "peeklock.cli.main", *words[1:]]
-            exit_code, output = _as_process(line, {**os.environ, "PYTHONHASHSEED": "0"})
+            exit_code, output = as_process(line, {"PYTHONHASHSEED": "0"})
         elif words[:1] == ["peeklock"] and words[1] in self._commands.choices:
             exit_code, output = self._in_process(*words[1:])
         elif words[:2] == ["python", "-m"]:
-            exit_code, output = _as_process([sys.executable, *words[1:]], os.environ)
+            exit_code, output = as_process([sys.executable, *words[1:]])
         else:
             raise UsageError(f"{command!r} is neither a command of peeklock nor python -m …")
         return fenced(_session(command, exit_code, output), "console")

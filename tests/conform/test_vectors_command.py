@@ -121,6 +121,19 @@ def test_the_loop_of_the_page_takes_every_vector_and_finds_a_fault() -> None:
         assert failed > 0
 
 
+def test_the_program_of_the_page_takes_every_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = [b for b in blocks("python") if "read_vectors" in b]
+    made = []
+
+    def make_store() -> SpecifiedStore:
+        made.append(SpecifiedStore(STANDARD))
+        return made[-1]
+
+    monkeypatch.chdir(DOCS.parent)
+    exec(program, {"make_store": make_store})
+    assert len(made) == 123
+
+
 def test_the_page_quotes_what_there_is() -> None:
     assert "123 vectors with 725 calls, none with more than 12" in PAGE
     assert "359 kinds of state" in PAGE

@@ -149,6 +149,7 @@ def test_markers_come_in_pairs(text: str, says: str) -> None:
         "source spec/store.py nothing_like_it",
         "file no/such.toml",
         "edit spec/store.py fetched x =>",
+        "typed no-such-command",
     ],
 )
 def test_a_block_that_cannot_be_made_is_bad_input(
@@ -156,7 +157,8 @@ def test_a_block_that_cannot_be_made_is_bad_input(
 ) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "peeklock"\n')
     (tmp_path / "README.md").write_text(f"<!-- generated: {what} -->\n<!-- /generated -->\n")
-    (tmp_path / "spec").symlink_to(ROOT / "spec")
+    for folder in ("spec", "model", "proofs", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     assert main.run(["docs", "--check"]) == 2
     errors = capsys.readouterr().err
