@@ -169,6 +169,7 @@ class Asker:
     def __attrs_post_init__(self) -> None:
         solver = z3.Solver(ctx=self.encoder.context)
         solver.set("rlimit", self.limit)
+        solver.set("ctrl_c", False)  # Z3 would take an interrupt for itself and say that it does not know
         object.__setattr__(self, "solver", solver)
         for name in self.names:
             if name.sort == ITEM:

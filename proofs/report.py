@@ -187,9 +187,9 @@ def prove(
     order = {name: k for k, name in enumerate(induction.claims)}
     found = sorted(induction.findings.values(), key=lambda f: order[f.claim.name])
     impossible = _impossible(induction) if promises is None else ()
-    return ProofReport(
-        policy, faults, tuple(map(_row, found)), asked, impossible, _silent(induction, asked, impossible)
-    )
+    is_whole = not any(finding.doubts for finding in found)
+    rows = tuple(_row(finding, is_whole) for finding in found)
+    return ProofReport(policy, faults, rows, asked, impossible, _silent(induction, asked, impossible))
 
 
 def _impossible(induction: Induction) -> tuple[str, ...]:
@@ -201,13 +201,17 @@ def _silent(induction: Induction, promises: Iterable[Promise], impossible: tuple
     return frozenset(p.id for p in promises if p.about is not None and not any(map(p.about, labels)))
 
 
-def _row(finding: Finding) -> Row:
-    proved = Verdict.UNKNOWN if finding.doubts else Verdict.PROVED
+def _row(finding: Finding, is_whole: bool) -> Row:
+    """What was found about one claim. Where another is in doubt, what does not follow might follow with it."""
+    if finding.broken_by:
+        verdict = Verdict.REFUTED if is_whole else Verdict.UNKNOWN
+    else:
+        verdict = Verdict.UNKNOWN if finding.doubts else Verdict.PROVED
     return Row(
         finding.claim.name,
         finding.claim.promise,
         finding.claim.text,
-        Verdict.REFUTED if finding.broken_by else proved,
+        verdict,
         len(finding.answers),
         finding.kept,
         finding.seconds,

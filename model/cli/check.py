@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,19 +73,26 @@ def run(options: argparse.Namespace) -> int:
     limits = limits_of(options)
     if options.checkpoint is not None and len(worlds) != 1:
         raise UsageError("--checkpoint is for one search; allowed: with one --policy")
-    results, proofs = [], []
+    results: list[Check] = []
+    proofs: list[Proofs] = []
+    interrupted, unproved = False, ""
     for world in worlds:
         results.append(_checked(world, promises, options, limits))
-        if results[-1].stopped == INTERRUPTED:
+        interrupted = results[-1].stopped == INTERRUPTED
+        if not interrupted and not options.no_proof:
+            try:
+                proofs.append(proofs_for(world, promises))
+            except KeyboardInterrupt:  # what the search found is told all the same
+                interrupted, unproved = True, world.variant.policy.name
+        if interrupted:
             break
-        if not options.no_proof:
-            proofs.append(proofs_for(world, promises))
     if options.json:
         data = [_data(r, proofs[k] if k < len(proofs) else None) for k, r in enumerate(results)]
         print(json.dumps({"checks": data}, indent=2, ensure_ascii=False))
     else:
-        _print(console(), results, proofs)
-    if results[-1].stopped == INTERRUPTED:
+        _print(console(), results, proofs, unproved)
+    if interrupted:
+        print("peeklock: interrupted", file=sys.stderr)
         return 130
     return 0 if all(r.as_stated for r in results) and not any(p.missing() for p in proofs) else 1
 
@@ -111,7 +119,7 @@ def _checked(
             raise UsageError(f"{options.checkpoint}: cannot be written: {error.strerror}") from None
 
 
-def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
+def _print(out: Console, results: list[Check], proofs: list[Proofs], unproved: str) -> None:
     first = results[0].world
     say(out, f"{first}")
     say(out, f"fault classes: {_faults_in_words(first.variant.faults)}")
@@ -152,7 +160,7 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
         if place < len(proofs):
             p = proofs[place]
             say(out, f"  proofs: {p.queries:,} questions, {p.seconds:.1f} s")
-    _print_conclusion(out, results, proofs)
+    _print_conclusion(out, results, proofs, unproved)
 
 
 def _remarks(result: Check) -> Iterator[str]:
@@ -255,7 +263,7 @@ def _print_statistics(out: Console, result: Check) -> None:
         say(out, f"  {len(result.never_fired)} kinds of steps never happened (--json names them)")
 
 
-def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) -> None:
+def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs], unproved: str) -> None:
     unknown = [r for r in results if r.stopped]
     wrong = [
         f"{row_id} under {r.world.variant.policy.name}"
@@ -294,9 +302,11 @@ def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs]) 
             )
         for text in proofs[place].gaps(r) if place < len(proofs) else ():
             say(out, f"not proved: {text}")
+    if unproved:
+        say(out, f"[bold yellow]unfinished:[/bold yellow] the proofs under {unproved}")
     if wrong:
         say(out, f"[bold red]not as stated:[/bold red] {', '.join(wrong)}")
-    elif not unknown:
+    elif not unknown and not unproved:
         based = {p.stands_for for r in results if (p := r.world.variant.policy).source}
         basis = f" for policy {', '.join(sorted(based))}, on which it is based" if based else ""
         out.print(f"[bold green]every verdict is as the specification states it{basis}[/bold green]")

@@ -41,6 +41,9 @@ LEGEND = (
 MOST_STEPS = 8
 """So many changed steps of the protocol are named; ``--json`` names all."""
 
+MOST_OPEN = 2
+"""Of more chapters a reader sees the headings first, and opens those that matter."""
+
 
 def title(d: Difference) -> str:
     """What is compared."""
@@ -246,11 +249,14 @@ def _behaviours(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
         for name, reactions in _reactions(d, chapter):
             yield f"- {plain(name)}: {plain(reactions)}"
         yield ""
-        for sign, part in (("-", chapter.lost), ("+", chapter.gained)):
-            if part.shown:
-                yield "```diff"
-                yield from (text for text, _ in _lines(part, sign))
-                yield from ("```", "")
+        told = [
+            (part, list(_lines(part, sign))) for sign, part in (("-", chapter.lost), ("+", chapter.gained))
+        ]
+        counts = "; ".join(lines[0][0][2:] for part, lines in told if part.shown)
+        blocks = (
+            "\n".join(("```diff", *(text for text, _ in lines), "```")) for part, lines in told if part.shown
+        )
+        yield from _details(counts, *blocks, is_open=len(chapters) <= MOST_OPEN)
     for word, name in ((d.lost, d.old.title), (d.gained, d.new.title)):
         if word is not None:
             yield f"- the shortest that only {plain(name)} does: {plain(word_in_words(word))}"
@@ -261,5 +267,13 @@ def _run(lines: tuple[Line, ...]) -> str:
     return steps_as_markdown(tale_of_steps(lines, title="", broken_at=len(lines) - 1))
 
 
-def _details(about: str, *body: str) -> Iterable[str]:
-    return ("<details>", f"<summary>{about}</summary>", "", "\n\n".join(body), "", "</details>", "")
+def _details(about: str, *body: str, is_open: bool = False) -> Iterable[str]:
+    return (
+        "<details open>" if is_open else "<details>",
+        f"<summary>{about}</summary>",
+        "",
+        "\n\n".join(body),
+        "",
+        "</details>",
+        "",
+    )

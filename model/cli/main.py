@@ -9,7 +9,6 @@ import os
 import sys
 from typing import NoReturn
 
-from peeklock.cli import check, conform, diff, docs, explain, explore, export, trace, vectors
 from peeklock.cli.errors import UsageError
 
 
@@ -20,11 +19,17 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
+    # Here, where an interrupt is handled: it takes a while.
+    from importlib.metadata import version
+
+    from peeklock.cli import check, conform, diff, docs, explain, explore, export, trace, vectors
+
     top = _Parser(
         prog="peeklock",
         description="The executable specification of how a worker settles work items that it took under a lock.",
         epilog="example: peeklock check --policy retry",
     )
+    top.add_argument("--version", action="version", version=f"peeklock {version('peeklock')}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for command in (check, explain, explore, diff, trace, conform, vectors, export, docs):
         command.add_parser(commands)

@@ -41,12 +41,14 @@ class Proofs:
         unproved = [p.id for p in self.main.asked if p.id in holds and self.verdict(p) is not Proof.PROVED]
         if not unproved:
             return ()
+        rows = [row for row in self.main.rows if row.promise is None or row.promise in unproved]
+        doubts = [doubt for row in rows for doubt in row.doubts]
+        if doubts:
+            return (f"{', '.join(unproved)}: it holds in this world, but Z3 did not decide: {doubts[0]}",)
         ends = [
             f"'{row.text}' does not follow after the step '{row.broken_by[0]}'"
-            for row in self.main.rows
-            if row.verdict is Proof.REFUTED
-            and row.broken_by
-            and (row.promise is None or row.promise in unproved)
+            for row in rows
+            if row.verdict is Proof.REFUTED and row.broken_by
         ]
         return (
             f"{', '.join(unproved)}: it holds in this world, but the induction ends where "

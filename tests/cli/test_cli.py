@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -288,6 +289,20 @@ def test_an_interrupt_prints_what_was_found_and_exits_with_130() -> None:
     assert child.returncode == 130
     assert "stopped at an interrupt" in out.decode()
     assert "unknown" in out.decode()
+
+
+def test_an_interrupt_of_the_proofs_tells_what_the_search_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("peeklock.cli.check.proofs_for", interrupted)
+    assert run(["check", "--policy", "before", "--workers", "1", "--items", "1"]) == 130
+    out = capsys.readouterr().out
+    assert "S12 after " in out
+    assert "unfinished: the proofs under before" in out
+    assert "every verdict is as" not in out
 
 
 def test_a_pipe_gets_no_progress() -> None:

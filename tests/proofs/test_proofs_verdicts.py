@@ -1,5 +1,8 @@
 """What is proved for the three policies, and that it is what the spec states."""
 
+import signal
+import threading
+
 import pytest
 
 from peeklock.proofs import ALL_FAULTS, ProofReport, Verdict, prove, prove_as_stated, widest_faults
@@ -92,3 +95,28 @@ def test_the_widest_choices_of_faults_leave_out_one_fault_of_every_cause() -> No
 def test_a_promise_is_silent_only_where_the_spec_says_so(reports: tuple[ProofReport, ...]) -> None:
     full = reports[0]
     assert full.silent == {p.id for p in PROMISES if full.policy.name in p.silent_in}
+
+
+@pytest.mark.parametrize("limit", [300, 1000])
+def test_what_is_not_decided_makes_the_rest_unknown_and_never_refuted(limit: int) -> None:
+    report = prove(RETRY, limit=limit)
+    assert any(row.doubts for row in report.rows)
+    assert Verdict.UNKNOWN in report.verdicts.values()
+    assert Verdict.REFUTED not in report.verdicts.values()
+    assert not report.ok
+
+
+def test_an_interrupt_ends_a_proof_and_is_no_answer_to_a_question() -> None:
+    def again_and_again() -> None:
+        while True:
+            prove(RETRY)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+    interrupt.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            again_and_again()
+    finally:
+        interrupt.join()
+        signal.signal(signal.SIGINT, handler)
