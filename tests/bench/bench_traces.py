@@ -1,27 +1,35 @@
 """Measures `peeklock trace`: events a second and the most memory, on runs of the reference protocol's shape.
 
-Run it by hand: python tests/bench/bench_traces.py [--events N]
+Run it by hand: python tests/bench/bench_traces.py [--events N] [--kind KIND]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from histories import history
+
+from peeklock.harness.history import Invoke
+from peeklock.harness.item_model import StoreCall
+from peeklock.harness.tracecalls import begin_line, end_line
+from peeklock.harness.tracefile import header_line
+from peeklock.spec.capabilities import STANDARD
 
 WORKERS = 8
 
 
-def lines(events: int, clock: bool) -> Iterator[dict[str, object]]:
-    """A run of so many events: workers in turn, each with an item of its own, every third ack repeated once."""
+def workers(events: int, clock: bool) -> Iterator[str]:
+    """Workers in turn, each with an item of its own, every third ack repeated once."""
     records = ["handlers", "answers", "stops", *(["clock"] if clock else [])]
-    yield {"peeklock_trace": 1, "records": records, "source": "made for measuring"}
+    yield json.dumps({"peeklock_trace": 1, "records": records, "source": "made for measuring"})
     made, number, now_ms = 0, 0, 0
     while made < events:
         steps = [list(_life(number + k, f"w{k}")) for k in range(WORKERS)]
@@ -30,7 +38,7 @@ def lines(events: int, clock: bool) -> Iterator[dict[str, object]]:
             for life in steps:
                 if turn < len(life) and made < events:
                     made, now_ms = made + 1, now_ms + 1
-                    yield {**life[turn], "t_ms": now_ms}
+                    yield json.dumps({**life[turn], "t_ms": now_ms})
 
 
 def _life(number: int, worker: str) -> Iterator[dict[str, object]]:
@@ -46,42 +54,58 @@ def _life(number: int, worker: str) -> Iterator[dict[str, object]]:
     yield {"call": "ack", **of, "answer": "ok"}
 
 
-def measure(events: int, clock: bool, folder: Path) -> dict[str, float]:
+def concurrent(events: int) -> Iterator[str]:
+    """A store alone: calls of all workers overlap, a third of the fetches find nothing, and tokens are outlived."""
+    yield header_line(STANDARD, "made for measuring")
+    numbers = itertools.count(1)
+    begun: dict[object, tuple[int, StoreCall]] = {}
+    for event in history(events // 2, WORKERS):
+        if isinstance(event, Invoke):
+            begun[event.key] = number, made = next(numbers), event.what
+            yield begin_line(number, made)
+        else:
+            number, made = begun.pop(event.key)
+            yield end_line(number, made, event.result, event.result.until_ms)
+
+
+KINDS: dict[str, Callable[[int], Iterator[str]]] = {
+    "workers": lambda events: workers(events, clock=False),
+    "workers with a clock": lambda events: workers(events, clock=True),
+    "concurrent calls": concurrent,
+}
+
+
+def measure(events: int, lines: Callable[[int], Iterator[str]], folder: Path) -> dict[str, float]:
     """Judge a run of so many events in a process of its own."""
     path = folder / "run.jsonl"
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines(events, clock))
+        file.writelines(f"{line}\n" for line in lines(events))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "peeklock.cli.main", "trace", str(path), "--json"],
         capture_output=True,
         text=True,
         check=False,
     )
-    seconds = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["observations"] == events
-    return {
-        "events": events,
-        "seconds": seconds,
-        "a second": events / seconds,
-        "MiB": max(before.ru_maxrss, after.ru_maxrss) / 1024,
-    }
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "a second": events / seconds, "MiB": after.ru_maxrss / 1024}
 
 
 def main() -> None:
-    """Print what was measured."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--events", type=int, default=1_000_000)
-    events = options.parse_args().events
+    """Print what was measured: the processor's time, which other processes do not prolong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for clock in (False, True):
-            for size in (events // 10, events):
-                found = measure(size, clock, Path(folder))
+        for kind in options.kind or KINDS:
+            for size in (options.events // 10, options.events):
+                found = measure(size, KINDS[kind], Path(folder))
                 print(
-                    f"{'with' if clock else 'without'} a clock: {size:>9,} events in {found['seconds']:6.1f} s, "
+                    f"{kind}: {size:>9,} events in {found['seconds']:6.1f} s, "
                     f"{found['a second']:>8,.0f} a second, {found['MiB']:.0f} MiB at most",
                     flush=True,
                 )

@@ -8,6 +8,7 @@ import faulty_stores
 import pytest
 from faulty_stores import PlainStore
 from hypothesis import settings
+from trace_schema import written
 
 from peeklock.cli.main import run
 from peeklock.harness.failure import Failure
@@ -62,8 +63,7 @@ def test_the_trace_of_a_failure_has_its_verdict_its_promises_and_its_steps(
     make: type[PlainStore], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failure = failure_of(make)
-    path = tmp_path / "trace.jsonl"
-    path.write_text("".join(f"{line}\n" for line in failure.trace_lines()), encoding="utf-8")
+    path = written(tmp_path, *failure.trace_lines())
     header, entries = read(path)
     assert (header.kind, header.capabilities) == (Kind.STORE, failure.capabilities)
     found = judge(header, entries, RETRY)
@@ -76,6 +76,5 @@ def test_the_trace_of_a_failure_has_its_verdict_its_promises_and_its_steps(
 
 def test_without_its_last_step_it_conforms(tmp_path: Path) -> None:
     failure = failure_of(faulty_stores.AcceptsStaleTokens)
-    path = tmp_path / "trace.jsonl"
-    path.write_text("".join(f"{line}\n" for line in [*failure.trace_lines()][:-1]), encoding="utf-8")
+    path = written(tmp_path, *failure.trace_lines()[:-1])
     assert judge(*read(path), RETRY).conforms

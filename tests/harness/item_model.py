@@ -52,7 +52,7 @@ class StoreAnswer:
     """How a call ended."""
 
     answer: Answer
-    until_ms: int
+    until_ms: int = NEVER_MS
     """It took effect not after this."""
     items: tuple[str, ...] = ()
     """What a fetch returned, or a cancel removed."""
@@ -108,6 +108,7 @@ class ItemModel:
             for label in (s.action.label for s in self.engine.steppers)
             if label.takes_effect
         }
+        self._sights: dict[Sight, Sight] = {}
         self._outcomes: dict[tuple[Core, Sight], tuple[Follows, ...]] = {}
 
     def step(self, state: ItemWorld, operation: Operation) -> Iterable[ItemWorld]:
@@ -163,6 +164,12 @@ class ItemModel:
                 self._outcomes.clear()
             known = self._outcomes[core, sight] = tuple(self._worked_out(core, sight))
         return known
+
+    def same(self, sight: Sight) -> Sight:
+        """The sight that is equal to this one: what is compared often is then compared at once."""
+        if len(self._sights) > MOST_REMEMBERED:
+            self._sights.clear()
+        return self._sights.setdefault(sight, sight)
 
     def _worked_out(self, core: Core, sight: Sight) -> Iterator[Follows]:
         if sight.item == YOUNGER:

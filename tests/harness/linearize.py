@@ -80,21 +80,30 @@ class Search(Generic[S]):
         self.open: dict[int, Operation] = {}
         self._reading: dict[int, Operation] = {}
         """Those of the open ones that only read."""
+        self._at_once: set[int] = set()
+        """Those that were read when they began, so that nothing depends on them any more."""
         self._spent = getattr(model, "spent", None)
         self._reads = getattr(model, "reads", None)
 
     def invoke(self, operation: Operation) -> None:
         """The operation begins. One of unknown outcome is never completed."""
+        reads = operation.outcome is Outcome.OK and self._reads is not None and self._reads(operation)
+        if reads and all(c.state in self.model.step(c.state, operation) for c in self.configurations):
+            self._at_once.add(operation.number)
+            return
         self.open[operation.number] = operation
         if operation.outcome is Outcome.INFO:
             self._forget_spent()
-        elif self._reads is not None and self._reads(operation):
+        elif reads:
             self._reading[operation.number] = operation
             self.configurations = {self._read(c.state, c.done): None for c in self.configurations}
 
     def complete(self, operation: Operation) -> None:
         """The operation ends; ``NotLinearizable`` when it cannot have taken effect by now, and nothing changes."""
         number = operation.number
+        if number in self._at_once:
+            self._at_once.remove(number)
+            return
         kept: dict[Configuration[S], None] = {}
         todo = list(self.configurations)
         seen = dict.fromkeys(todo)

@@ -104,6 +104,10 @@ class StoreHistory:
         for step in self._joiner.end():
             self._take(step.operation, isinstance(step, Begins))
 
+    def remembered(self) -> int:
+        """Of how many items anything is known."""
+        return len(self._alive) + len(self._settled)
+
     def alive(self) -> tuple[str, ...]:
         """The items that may have a row."""
         return tuple(self._alive)
@@ -240,7 +244,9 @@ class StoreHistory:
             completions=(),
             names_token=token is not None,
         )
-        return About(sight, call.at_ms, NEVER_MS if told is None else told.until_ms, call.lasts_ms)
+        return About(
+            self.model.same(sight), call.at_ms, NEVER_MS if told is None else told.until_ms, call.lasts_ms
+        )
 
     # What to say when nothing explains it
 

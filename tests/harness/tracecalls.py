@@ -74,13 +74,21 @@ def calls(path: Path, lines: Iterator[Line], times: Times) -> Iterator[Invoke | 
 
 
 def _endless(path: Path) -> frozenset[int]:
-    """The calls that never end. What is wrong with a line is said when it is come to."""
+    """The calls that never end, or not before an id is used again. What is wrong is said when it is come to."""
     found: set[int] = set()
+    latest = 0
     with path.open(encoding="utf-8", errors="replace") as file:
         for text in file:
             try:
                 data = json.loads(text)
-                (found.add if "invoke" in data else found.discard)(data["id"])
+                number = data["id"]
+                if "invoke" not in data:
+                    found.discard(number)
+                    continue
+                if number <= latest:
+                    break
+                latest = number
+                found.add(number)
             except (ValueError, TypeError, KeyError, RecursionError):
                 continue
     return frozenset(found)
@@ -136,6 +144,8 @@ def _ends(line: Line, times: Times, number: int, begun: _Open) -> Return:
             raise line.wrong("answer is 'nothing'; allowed: for a fetch", "answer")
     elif item is None:
         raise line.wrong("a fetch that returned an item needs it; allowed: item, or answer nothing", "return")
+    if judged is Answer.PERMANENT and begun.call in (Call.ENQUEUE, Call.FETCH):
+        raise line.wrong("answer is 'permanent error'; allowed: for a call that can be refused", "answer")
     if "items" in line.data and begun.call is not Call.CANCEL:
         raise line.wrong("items is of a cancel: what had a row; allowed here: leave it out", "items")
     if judged is None:
@@ -150,3 +160,43 @@ def _ends(line: Line, times: Times, number: int, begun: _Open) -> Return:
         line.place,
     )
     return Return(number, Outcome.OK, told)
+
+
+def begin_line(number: int, made: StoreCall) -> str:
+    """The line of a call that begins, with its time."""
+    items = (
+        {"items": list(made.items)} if made.call is Call.CANCEL else {"item": next(iter(made.items), None)}
+    )
+    lasts_ms = made.lasts_ms if made.call in STARTS_TIMER else None
+    return _line(
+        id=number,
+        client=made.caller or None,
+        invoke=made.call.value,
+        **items,
+        token=made.token,
+        lasts_ms=lasts_ms,
+        t_ms=made.at_ms,
+    )
+
+
+def end_line(number: int, made: StoreCall, told: StoreAnswer | None, at_ms: int) -> str:
+    """The line of a call that ends, with its time; without an answer, of one of which nobody knows."""
+    if told is None:
+        return _line(id=number, **{"return": Outcome.INFO.value}, t_ms=at_ms)
+    outcome = next(outcome for (outcome, _), answer in ENDINGS.items() if answer is told.answer)
+    items = (
+        {"items": list(told.items)} if made.call is Call.CANCEL else {"item": next(iter(told.items), None)}
+    )
+    return _line(
+        id=number,
+        **{"return": outcome.value},
+        answer=None if told.answer is Answer.OK else told.answer.value,
+        **items,
+        token=told.token,
+        attempt=told.attempt,
+        t_ms=at_ms,
+    )
+
+
+def _line(**fields: object) -> str:
+    return json.dumps({name: value for name, value in fields.items() if value is not None})

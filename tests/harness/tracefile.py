@@ -28,6 +28,7 @@ VERSION = 1
 RECORDS = ("clock", "counts", "handlers", "answers", "stops")
 OF_A_STORE_ALONE = ("clock", "answers")
 """What can be recorded of a store alone."""
+OF_HEADERS = ("peeklock_trace", "records", "max_attempts", "source", "capabilities", "slack_ms")
 Entry: TypeAlias = Observation | Look | Invoke | Return
 
 
@@ -100,7 +101,7 @@ def _header(line: Line) -> Header:
     if line.data.get("peeklock_trace") != VERSION:
         found = line.data.get("peeklock_trace", "missing")
         raise line.wrong(f"peeklock_trace is {found}; allowed: {VERSION}", "peeklock_trace")
-    line.known(("peeklock_trace", "records", "max_attempts", "source", "capabilities", "slack_ms"))
+    line.known(OF_HEADERS)
     capabilities = None
     if "capabilities" in line.data:
         try:

@@ -131,7 +131,7 @@ def _seen(line: Line, times: Times) -> Observation:
     completion = line.typed("completion", str)
     if completion is not None and completion not in COMPLETIONS:
         raise line.wrong(f"completion is {completion!r}; allowed: {', '.join(COMPLETIONS)}", "completion")
-    at_ms, lasts_ms = times.of(line), line.typed("lasts_ms", int)
+    at_ms, lasts_ms = times.of(line), line.at_least("lasts_ms", 0)
     until_ms = line.typed("until_ms", int)
     if until_ms is not None and (at_ms is None or until_ms < at_ms):
         raise line.wrong(f"until_ms is {until_ms}; allowed: with t_ms, and not before it", "until_ms")
