@@ -18,7 +18,7 @@ from peeklock.harness.traceseen import COMPLETIONS, OF_LOOKS, OF_STORE, OF_WORKE
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.capabilities import STANDARD, Capabilities
 
-DEFINED = SCHEMA["$defs"]
+DEFINED: dict[str, Any] = SCHEMA["$defs"]
 
 
 def values(kind: type[enum.Enum]) -> list[Any]:
@@ -30,7 +30,8 @@ def test_the_schema_is_one() -> None:
 
 
 def test_the_words_are_those_of_the_specification() -> None:
-    for name, kind in (("call", Call), ("event", Event), ("verdict", Metric), ("answer", Answer)):
+    words: dict[str, type[enum.Enum]] = {"call": Call, "event": Event, "verdict": Metric, "answer": Answer}
+    for name, kind in words.items():
         assert DEFINED[name]["enum"] == values(kind)
     assert DEFINED["return"]["properties"]["return"]["enum"] == values(Outcome)
     assert DEFINED["seen_of_workers"]["properties"]["completion"]["enum"] == list(COMPLETIONS)
