@@ -221,17 +221,18 @@ def _goes_on(label: Label) -> bool:
     return worker_steps(label) and label.call is not Call.RENEW and label.event is not Event.SHUTDOWN
 
 
+def _is_about_the_hand(s: Step) -> Term:
+    same_item = TRUE if s.item is None else working_on[s.w] == s.i
+    return same_item & ((after(token[s.w]) == token[s.w]) | (after(token[s.w]) == 0))
+
+
 C5 = Promise(
     "C5",
     "a worker takes its steps in order, about the item in its hand, and renews its lock until it shuts down, "
     "tells its handler to stop or gives the item up",
     (
         at("the phases follow each other as the answers and the policy say", worker_steps, phases_in_order),
-        at(
-            "a step is about the item in hand",
-            worker_steps,
-            lambda s: TRUE if s.item is None else working_on[s.w] == s.i,
-        ),
+        at("a step is about the item and the token in hand", worker_steps, _is_about_the_hand),
         at("what went wrong is remembered as what it was", worker_steps, trouble_is_remembered),
         at(
             "renewing ends by a renewal error, a shutdown or with the work, and does not begin again",
@@ -341,6 +342,21 @@ def _says_what_it_sent(s: Step) -> Term:
     return result[s.w] == (Result.SUCCESS if s.label.counts is Metric.SUCCESS else Result.APPLICATION_ERROR)
 
 
+_VERDICTS_ON = {
+    Answer.OK: (Metric.SUCCESS, Metric.APPLICATION_ERROR),
+    Answer.RETRYABLE: (Metric.INFRASTRUCTURE_ERROR,),
+    Answer.PERMANENT: (Metric.INFRASTRUCTURE_ERROR, Metric.UNCERTAIN),
+}
+
+
+def _follows_from_the_answer(s: Step) -> Term:
+    assert s.label.answer is not None
+    verdicts = _VERDICTS_ON.get(s.label.answer, ())
+    if s.label.call in ABANDONS:
+        verdicts = (Metric.INFRASTRUCTURE_ERROR if s.label.answer is Answer.OK else Metric.UNCERTAIN,)
+    return TRUE if s.label.counts in (*verdicts, Metric.POISON) else FALSE
+
+
 def _is_counted(s: Step) -> Term:
     goes_on = either(after(phase[s.w]) == Phase.ACKING, after(phase[s.w]) == Phase.DECIDING)
     return ~goes_on if s.label.counts is not None else goes_on
@@ -351,6 +367,7 @@ C7 = Promise(
     "a verdict of the worker is one that the truth allows, and every ack sequence ends with one",
     (
         at("a sequence that ends is counted, and no other", calling(Call.ACK), _is_counted),
+        at("what is counted follows from the answer", counting(*Metric), _follows_from_the_answer),
         at(
             "what is counted is what was sent",
             counting(Metric.SUCCESS, Metric.APPLICATION_ERROR),

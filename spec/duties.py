@@ -34,7 +34,7 @@ def phases_in_order(s: Step) -> Term:
             )
             handling = now == (Phase.STOPPING if lost else Phase.HANDLING)
             goes_on = either(
-                (was == Phase.HANDLING) & handling, both(was == Phase.ACKING, now == was, ~_sent_once(s))
+                (was == Phase.HANDLING) & handling, both(was == Phase.ACKING, now == was, ~sent_once(s))
             )
             return goes_on & (after(renewing[s.w]) == (not lost))
         case Call.ACK:
@@ -45,9 +45,9 @@ def phases_in_order(s: Step) -> Term:
             )
             return (was == Phase.CANCELLING) & (now == (Phase.ABANDONING if given_back else Phase.IDLE))
         case Call.ABANDON | Call.ABANDON_IGNORING_ATTEMPT:
-            return (was == (Phase.ABANDONING if s.label.counts is None else Phase.DECIDING)) & (
-                now == Phase.IDLE
-            )
+            due = Phase.ABANDONING if s.label.counts is None else Phase.DECIDING
+            uncounted = s.label.call is Call.ABANDON_IGNORING_ATTEMPT
+            return both(was == due, now == Phase.IDLE, rule.abandon_ignores_attempt == uncounted)
         case Event.HANDLER_STOPPED:
             return (was == Phase.STOPPING) & _after_the_handler_stopped(s)
         case Event.LOCK_OVER:
@@ -63,7 +63,8 @@ def phases_in_order(s: Step) -> Term:
             return TRUE
 
 
-def _sent_once(s: Step) -> Term:
+def sent_once(s: Step) -> Term:
+    """The completion in hand is a poison failure, and the policy sends that once."""
     return result[s.w] == Result.POISON if s.policy.poison_ack is PoisonAck.ONCE else FALSE
 
 
@@ -82,12 +83,13 @@ def _after_an_attempt(s: Step) -> Term:
     else:
         end = Phase.IDLE if p.after_uncertain is AfterUncertain.LEAVE else Phase.ABANDONING
         said = s.label.counts is Metric.UNCERTAIN
-        follows = (now == (end if said else Phase.ABANDONING)) & (_is_uncertain(s) == said)
+        follows = (now == (end if said else Phase.ABANDONING)) & (is_uncertain(s) == said)
     poison = (now == Phase.IDLE) & (s.label.counts is Metric.POISON)
-    return either(_sent_once(s) & poison, ~_sent_once(s) & follows)
+    return either(sent_once(s) & poison, ~sent_once(s) & follows)
 
 
-def _is_uncertain(s: Step) -> Term:
+def is_uncertain(s: Step) -> Term:
+    """A permanent answer now would leave the outcome uncertain, as the policy has it."""
     first = s.policy.after_first_permanent is AfterRefusal.UNCERTAIN
     later = s.policy.after_later_permanent is AfterRefusal.UNCERTAIN
     return either(both(attempts[s.w] == 0, first), both(attempts[s.w] > 0, later))

@@ -43,7 +43,7 @@ def _has(piece: Piece, parameter: Term) -> bool:
     return any(p is parameter for p in piece.params)
 
 
-def _merged(effects: Iterable[Assignment], history: Iterable[Assignment]) -> tuple[Assignment, ...]:
+def merged(effects: Iterable[Assignment], history: Iterable[Assignment]) -> tuple[Assignment, ...]:
     """What the protocol writes, and what the history adds to it."""
     written = {a.target: a for a in history}
     for a in effects:
@@ -68,7 +68,7 @@ def _with_answer(call: Call, outcome: Piece, reaction: Piece, by_policy: bool) -
         sentence=f"{outcome.sentence} {reaction.sentence}",
         params=(W, I) if about_item else (W,),
         guards=(*reaction.clause.guards, *caller, *(substitute(g, held) for g in outcome.clause.guards)),
-        effects=_merged(effects, recorded(label, W, I if about_item else None, effects)),
+        effects=merged(effects, recorded(label, W, I if about_item else None, effects)),
         label=label,
         timer=outcome.clause.timer,
         prolongs=outcome.clause.prolongs,
@@ -90,7 +90,7 @@ def _alone(piece: Piece, label: Label) -> Action:
         sentence=piece.sentence,
         params=piece.params,
         guards=piece.clause.guards,
-        effects=_merged(effects, recorded(label, w, I if _has(piece, I) else None, effects)),
+        effects=merged(effects, recorded(label, w, I if _has(piece, I) else None, effects)),
         label=label,
         timer=piece.clause.timer,
         due=piece.due,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call, Event, Item, Label, Metric, Worker
+from peeklock.spec.duties import is_uncertain, sent_once
 from peeklock.spec.history import PROMISED_ATTEMPTS
 from peeklock.spec.policy import AfterPermanentRenewal
 from peeklock.spec.promises import Promise, Step, always, any_step, at, calling, causes, counting, happening
@@ -132,7 +133,8 @@ S4 = Promise(
 
 def _unless(allowed: Term, s: Step) -> Term:
     """Where the call is not allowed, it is refused and changes nothing."""
-    return allowed | (FALSE if s.label.answer is Answer.OK else unchanged(s.i))
+    accepted = s.label.answer is Answer.OK or s.label.takes_effect
+    return allowed | (FALSE if accepted else unchanged(s.i))
 
 
 S5 = Promise(
@@ -199,12 +201,21 @@ S6 = Promise(
 )
 
 uncertain = counting(Metric.UNCERTAIN)
+refused = calling(Call.ACK, answers=(Answer.PERMANENT,))
+
+
+def _is_said(s: Step) -> Term:
+    if uncertain(s.label):
+        return TRUE
+    return either(phase[s.w] != Phase.ACKING, sent_once(s), ~is_uncertain(s))
+
 
 S7 = Promise(
     "S7",
     "an uncertain verdict is final, counted once, never also an infrastructure error",
     (
         at("no later call presents that token", calling(*PRESENTING), lambda s: ~said_uncertain[s.w]),
+        at("what the policy calls uncertain is counted so", refused, _is_said),
         at("it is counted once", uncertain, lambda s: ~said_uncertain[s.w]),
         at("it is not an infrastructure error before", uncertain, lambda s: ~said_error[s.w]),
         at(

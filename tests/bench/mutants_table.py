@@ -50,7 +50,7 @@ _RUNS = """
 ## Recorded runs
 
 Each is rejected by [`peeklock trace`](trace-format.md) at the very line of the fault, and the same run, done right, is
-explained. Where the promise is in brackets the run is rejected, and the message does not name the promise yet.
+explained.
 
 | fault | reported | policy | promise |
 | --- | --- | --- | --- |
@@ -104,10 +104,7 @@ def _race_row(mutant: StoreMutant) -> str:
 
 def _run_row(mutant: RunMutant) -> str:
     told = " or ".join(sorted(mutant.promises))
-    return (
-        f"| {mutant.fault} | {_reported(mutant)} | `{mutant.policy}` "
-        f"| {f'({told})' if mutant.unnamed else told} |"
-    )
+    return f"| {mutant.fault} | {_reported(mutant)} | `{mutant.policy}` | {told} |"
 
 
 def page() -> Iterator[str]:

@@ -52,7 +52,7 @@ MISTAKES = {
     "cancels late": (None, schedule.CANCELS),
     "changes the completion": ("S9", None),
     "changes the text": (None, schedule.SAME),
-    "counts an error": ("C7", None),
+    "counts an error": ("S7", None),
     "counts both": ("S7", None),
     "counts late": (None, schedule.COUNTS),
     "does not abandon": ("C1", schedule.GIVES_BACK),

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TypeAlias
 
 from attrs import evolve
 
+from peeklock.harness.kept import StepPromises
 from peeklock.harness.world import HELD, Core, Follows, Scope, Sight
 from peeklock.spec.actions import Action, Answer, Call, Event, Label, Timer
-from peeklock.spec.capabilities import OF_A_STORE
-from peeklock.spec.evaluate import PLACE, State, Stepper, predicate
-from peeklock.spec.protocol import PROMISES, Variant, specialized
+from peeklock.spec.evaluate import PLACE, State, Stepper
+from peeklock.spec.protocol import Variant, specialized
 from peeklock.spec.state import Result, attempt_count, issued, result, token
-from peeklock.spec.terms import substitute
 
 _RESULTS = list(Result)
 _UNSEEN_HANDLERS = frozenset(
     {Event.HANDLER_STARTS, Event.HANDLER_SUCCEEDS, Event.HANDLER_FAILS, Event.HANDLER_MISSING}
 )
 _UNSEEN_STOPS = frozenset({Event.HANDLER_STOPPED, Event.CRASH, Event.SHUTDOWN, Event.GRACE_ENDS})
-_NO_STORES_FAULT = frozenset({"cancel", "expiry"})
 BY_TIME = frozenset({Event.VISIBLE, Event.EXPIRES})
 Taken: TypeAlias = tuple[Action, int, int]
 """A step of the specification: the action, its worker and its item; 0 stands for a parameter that it has not."""
+TakenFrom: TypeAlias = tuple[State, Taken]
+"""The same, with the state before it."""
 MOST_REMEMBERED = 200_000
 """Steps kept, so that memory does not grow with the length of a run."""
 
@@ -33,7 +33,7 @@ MOST_REMEMBERED = 200_000
 @cache
 def engine(variant: Variant, scope: Scope, actions: tuple[Action, ...]) -> Engine:
     """The engine for a variant of the protocol and what of a run is recorded; made once however many runs there are."""
-    return Engine(variant, scope, specialized(actions, variant.settings))
+    return Engine(variant, scope, actions)
 
 
 class Engine:
@@ -41,10 +41,10 @@ class Engine:
 
     def __init__(self, variant: Variant, scope: Scope, actions: tuple[Action, ...]) -> None:
         self.variant, self.scope = variant, scope
-        self.steppers = tuple(Stepper(a) for a in actions)
-        self.promises = StepPromises(variant, actions)
-        quiet = evolve(variant, faults=variant.faults & _NO_STORES_FAULT)
-        self._unfailing = StepPromises(quiet, actions)
+        self.actions = actions
+        """The protocol as it is before a policy rules steps out."""
+        self.steppers = tuple(Stepper(a) for a in specialized(actions, variant.settings))
+        self.promises = StepPromises(variant)
         self._by_call: dict[Call, list[Stepper]] = {}
         self._by_event: dict[Event, list[Stepper]] = {}
         for stepper in self.steppers:
@@ -121,10 +121,22 @@ class Engine:
             if owed in core.owed:
                 yield Follows(evolve(core, owed=core.owed - {owed}))
         for stepper in self.speaking_of(seen):
-            if _fits(stepper.action.label, seen):
-                for w, i in _choices(core, stepper.action, seen):
-                    if stepper.allows(*core.state, w, i) and _matches(core, stepper.action, seen, w, i):
-                        yield from self._taken(core, stepper, seen, w, i)
+            for w, i in self._ways(core, stepper, seen):
+                yield from self._taken(core, stepper, seen, w, i)
+
+    def steps(self, core: Core, seen: Sight) -> Iterator[TakenFrom]:
+        """The steps that explain what was seen in this world, with what happens unseen before them."""
+        for before in self.closed(core):
+            for stepper in self.speaking_of(seen):
+                for w, i in self._ways(before, stepper, seen):
+                    yield before.state, (stepper.action, w, i)
+
+    def _ways(self, core: Core, stepper: Stepper, seen: Sight) -> Iterator[tuple[int, int]]:
+        action = stepper.action
+        if fits(action.label, seen):
+            for w, i in choices(core, action, seen):
+                if stepper.allows(*core.state, w, i) and _matches(core, action, seen, w, i):
+                    yield w, i
 
     def speaking_of(self, seen: Sight) -> list[Stepper]:
         """The actions that are this call or this event."""
@@ -164,27 +176,6 @@ class Engine:
                 core = evolve(core, state=stepper.takes(*core.state, 0, i))
         return core
 
-    def breaks(self, core: Core, seen: Sight) -> frozenset[str]:
-        """The promises that what was seen would break in this world, had it happened all the same.
-
-        Of the steps that it could have been, the one that breaks the fewest is taken.
-        """
-        found = []
-        # Where a store stands alone no fault excuses a refusal: what is made to fail may be tried again.
-        refuses = seen.answer is Answer.PERMANENT and not self.has_workers
-        for stepper in self.speaking_of(seen):
-            action = stepper.action
-            if not _fits(action.label, seen):
-                continue
-            for w, i in _choices(core, action, seen):
-                held = core.state[0][w][HELD] if core.state[0] else 0
-                if seen.names_token and action.label.call is not Call.FETCH and held not in (0, i + 1):
-                    continue
-                promises = self._unfailing if refuses else self.promises
-                found.append(promises.broken_by(action, core.state, w, i))
-        some = [f for f in found if f]
-        return min(some, key=len) if some else frozenset()
-
     def allowed(self, ways: Iterable[tuple[Core, Sight]]) -> tuple[str, ...]:
         """What could have been seen instead, in these worlds and of the worker that each sight names."""
         told: dict[str, None] = {}
@@ -198,32 +189,9 @@ class Engine:
                         told[str(label).removesuffix(", although it took effect")] = None
         return tuple(told)
 
-    def at_stake(self, ways: Sequence[tuple[Core, Sight]]) -> tuple[str, ...]:
-        """The promises that what was seen would break, the most telling first: those of every world that it met.
 
-        Where no promise is broken in all of them, those that are in some. The sight goes with each world, since a
-        worker's number may differ from world to world.
-        """
-        if any(seen.call is Call.FETCH and seen.names_token for _, seen in ways):
-            if any(number == seen.token for core, seen in ways for number, _, _ in core.tokens):
-                return ("S4",)
-            if all(_miscounts(core, seen) for core, seen in ways) and any(
-                self.follow(core, evolve(seen, attempt=None)) for core, seen in ways
-            ):
-                return ("C2",)
-        sets = [self.breaks(core, seen) for core, seen in ways]
-        named = frozenset.intersection(*sets) if sets else frozenset()
-        named = named or frozenset().union(*sets)
-        if not self.has_workers:
-            named &= OF_A_STORE
-        return tuple(p.id for p in PROMISES if p.id in named)
-
-
-def _miscounts(core: Core, seen: Sight) -> bool:
-    return seen.item is not None and core.state[1][seen.item][PLACE[attempt_count]] + 1 != seen.attempt
-
-
-def _fits(label: Label, seen: Sight) -> bool:
+def fits(label: Label, seen: Sight) -> bool:
+    """Is the label one of what was seen, as far as that was seen?"""
     if seen.answer is not None and label.answer is not seen.answer:
         return False
     if seen.effect is None or label.call is None:
@@ -231,7 +199,8 @@ def _fits(label: Label, seen: Sight) -> bool:
     return label.takes_effect == seen.effect
 
 
-def _choices(core: Core, action: Action, seen: Sight) -> list[tuple[int, int]]:
+def choices(core: Core, action: Action, seen: Sight) -> list[tuple[int, int]]:
+    """The workers and the items that it may be about."""
     workers: Iterable[int] = (0,)
     if action.worker is not None:
         workers = range(len(core.state[0])) if seen.worker is None else (seen.worker,)
@@ -258,27 +227,3 @@ def _matches(core: Core, action: Action, seen: Sight, w: int, i: int) -> bool:
     if seen.completions and label.call is Call.ACK:
         return _RESULTS[workers[w][PLACE[result]]] in seen.completions
     return True
-
-
-class StepPromises:
-    """The promises about steps and states, ready to be asked of one concrete step or state."""
-
-    def __init__(self, variant: Variant, actions: tuple[Action, ...]) -> None:
-        self._steps: dict[str, list[tuple[str, object]]] = {}
-        for action in actions:
-            terms = [(p.id, variant.obligation(part, action)) for p in PROMISES for part in p.parts]
-            self._steps[action.name] = [(pid, predicate(t)) for pid, t in terms if t is not None]
-        self._states = [
-            (p.id, predicate(substitute(part.state, variant.settings)))
-            for p in PROMISES
-            for part in p.parts
-            if part.state is not None
-        ]
-
-    def broken_by(self, action: Action, state: State, w: int, i: int) -> frozenset[str]:
-        """The promises that this step breaks."""
-        return frozenset(pid for pid, keeps in self._steps[action.name] if not keeps(*state, w, i))  # type: ignore[operator]
-
-    def broken_in(self, core: Core) -> frozenset[str]:
-        """The promises that were broken on the way to this world, or are by its state."""
-        return core.broken | frozenset(pid for pid, keeps in self._states if not keeps(*core.state))

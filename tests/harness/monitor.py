@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 
 from attrs import evolve
 
-from peeklock.harness.engine import engine
+from peeklock.harness.blame import blame
+from peeklock.harness.engine import TakenFrom, engine
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.standing import Standing, Until
 from peeklock.harness.world import (
@@ -55,6 +57,8 @@ class Monitor:
         self.tokens: dict[str, int] = {}
         self.taken: Counter[str] = Counter()
         """How often each action of the specification explained something that was seen, by its name."""
+        self._latest: dict[str, tuple[tuple[World, ...], Sight]] = {}
+        """For each worker the latest step that was seen of it with an item in hand, and the states before it."""
 
     def observe(self, seen: Observation) -> None:
         """Take in one observation; ``Violation`` when no state explains it.
@@ -75,6 +79,8 @@ class Monitor:
         if not after:
             raise self._violation(seen, sight)
         self.worlds = after
+        if seen.worker is not None and seen.counts is None and seen.answer is not Answer.NOTHING:
+            self._latest[seen.worker] = before, sight
 
     def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
         """Let the timers that are due run out, and, up to ``until_ms``, keep open those that may be."""
@@ -155,6 +161,26 @@ class Monitor:
             self.workers = {name: n - (n > place) for name, n in self.workers.items()}
         return tuple(records)
 
+    def in_hand(self, worker: str) -> tuple[Record, ...]:
+        """What the worker may be, with something in hand; none where it may have nothing."""
+        place = self.workers[worker]
+        cores = (core for world in self.worlds for core in self.engine.closed(world.core))
+        records = tuple(dict.fromkeys(core.state[0][place] for core in cores))
+        return () if any(record[HELD] == 0 for record in records) else records
+
+    def visited_by(self, worker: str, records: tuple[Record, ...]) -> Monitor:
+        """The same monitor with this worker in it, which has another item in hand, of which no more is told here."""
+        visited = copy(self)
+        visited.workers = {**self.workers, worker: len(self.workers)}
+        visited.items = {**self.items, f"(in the hand of {worker})": len(self.items)}
+        holding = [(*r[:HELD], len(visited.items), *r[HELD + 1 :]) for r in records]
+        visited.worlds = tuple(
+            evolve(w, core=with_room(w.core, (record,), (INITIAL_ITEM,)))
+            for w in self.worlds
+            for record in holding
+        )
+        return visited
+
     # One observation
 
     def _sight(self, seen: Observation) -> Sight:
@@ -228,7 +254,7 @@ class Monitor:
             closed,
             self.engine.allowed((w.core, sight) for w in closed),
             self._reason(closed, sight),
-            self.engine.at_stake([(w.core, sight) for w in self.worlds]),
+            blame(self.engine).at_stake([(w.core, sight) for w in self.worlds], self._latest_steps(seen)),
             told,
         )
 
@@ -238,6 +264,10 @@ class Monitor:
             if any(True for _ in self.engine.explained(world.core, relaxed)):
                 return NOT_LIKE_THIS
         return NOT_HERE
+
+    def _latest_steps(self, seen: Observation) -> list[TakenFrom]:
+        worlds, sight = self._latest.get(seen.worker or "", ((), None))
+        return [] if sight is None else [t for w in worlds for t in self.engine.steps(w.core, sight)]
 
     def described(self, world: World) -> tuple[str, ...]:
         """One state in words: each item, and each worker that has something in hand."""

@@ -118,7 +118,6 @@ class Stage(Watch):
             fault = _nth(hand.plan.acks, hand.acks)
             hand.acks += 1
         answer = self._calls_store(Call.ACK, token, fault, completion=completion)
-        self._was_retried |= answer is Answer.RETRYABLE
         self.schedule.since_ms = self.now_ms
         if hand is not None:
             if hand.said is not None and completion.text != hand.said.text:
@@ -200,7 +199,6 @@ class Stage(Watch):
             raise ValueError(f"count: metric is {metric!r}; allowed: {', '.join(_METRICS)}")
         if self.scene.setup.counts:
             self._sees(Observation(counts=_METRICS[metric]), None)
-            self._counted.append(_METRICS[metric])
             self.belief.counted()
 
     # How a worker ends
@@ -314,7 +312,7 @@ class Stage(Watch):
     # What is seen
 
     def _begins(self, hand: InHand) -> None:
-        self._hand, self._counted, self._was_retried = hand, [], False
+        self._hand = hand
         if hand.plan.shutdown_ms is not None and not self._is_told:
             self._shutdown_at_ms = self.now_ms + hand.plan.shutdown_ms
 

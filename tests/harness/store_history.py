@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
+from peeklock.harness.blame import blame
 from peeklock.harness.history import Begins, Invoke, Joiner, Operation, Outcome, Return
 from peeklock.harness.item_model import (
     NEVER_MS,
@@ -286,7 +287,7 @@ class StoreHistory:
             (),
             self.model.engine.allowed(ways),
             reason,
-            self.model.engine.at_stake(ways),
+            blame(self.model.engine).at_stake(ways),
             tuple((told_row,) for told_row in tuple(rows)[:MOST_STATES_TOLD]),
         )
 

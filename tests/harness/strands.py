@@ -70,6 +70,7 @@ class Strands:
                 other = f"{seen.token} is a token of {self._of_token[seen.token]}"
                 raise Violation(seen, strand.worlds, (), other, ("S4",), strand.told())
         elif seen.worker is not None and seen.worker not in strand.workers:
+            self._has_nothing_else(strand, seen)
             self._take_in_hand(strand, seen.worker, item)
         strand.observe(seen)
         self._look_again(item, strand)
@@ -80,6 +81,19 @@ class Strands:
         for strand in (*self._alive.values(), *self._settled.values()):
             found.update(strand.broken())
         return tuple(p.id for p in PROMISES if p.id in found)
+
+    def _has_nothing_else(self, strand: Monitor, seen: Observation) -> None:
+        """``Violation`` where the worker does this while it has another item in hand."""
+        assert seen.worker is not None
+        item = self._holding.get(seen.worker, "")
+        other = self._alive.get(item) or self._settled.get(item)
+        records = () if other is None or seen.worker not in other.workers else other.in_hand(seen.worker)
+        if records:
+            try:
+                strand.visited_by(seen.worker, records).observe(seen)
+            except Violation as violation:
+                v = violation
+                raise Violation(seen, v.before, v.allowed, v.reason, v.promises, strand.told()) from None
 
     # Which strand
 

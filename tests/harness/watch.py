@@ -23,7 +23,7 @@ from peeklock.harness.schedule import (
 )
 from peeklock.harness.script import DeliveryPlan
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import Call, Metric
+from peeklock.spec.actions import Call
 from peeklock.spec.evaluate import Record
 from peeklock.spec.protocol import PROMISES
 from peeklock.spec.state import Phase, Trouble
@@ -68,11 +68,6 @@ class Watch:
         self.schedule.since_ms = scene.now_ms
         self.dead = False
         self._hand: InHand | None = None
-        self._counted: list[Metric] = []
-        """What was counted of the delivery in hand."""
-        self._was_retried = False
-        self._given_up = ""
-        """The token of the delivery that was called uncertain."""
         self._miscounted: Finding | None = None
 
     @property
@@ -95,8 +90,6 @@ class Watch:
             self._dies()
         if seen.counts is None:
             self.belief.follow(seen, item)
-            if self.belief.counts is Metric.UNCERTAIN:
-                self._given_up = seen.token or ""
         if self.belief.phase is not was:
             self.schedule.since_ms, self.schedule.signalled_ms = self.now_ms, None
 
@@ -104,22 +97,22 @@ class Watch:
         """A wrong count is told with what the worker does next, which says more of what it meant by it."""
         seen = violation.seen
         if seen.counts is not None and self._miscounted is None:
-            promises = self._broken_by_count(seen.counts)
-            self._miscounted = self._found(violation, self._reason(seen, violation), promises)
+            self._miscounted = self._found(violation)
             return
-        promises = self._broken_by(seen, violation)
-        if self._miscounted is None:
-            found = self._found(violation, self._reason(seen, violation), promises)
-        else:
-            named = {*promises, *self._miscounted.promises}
+        found = self._found(violation)
+        if self._miscounted is not None:
+            named = {*found.promises, *self._miscounted.promises}
             reason = f"{self._miscounted.reason}; then {seen}"
-            found = evolve(self._miscounted, reason=reason, promises=_in_order(named))
+            found = evolve(
+                self._miscounted, reason=reason, promises=tuple(p.id for p in PROMISES if p.id in named)
+            )
         self.scene.finding = found
         self._dies()
 
-    def _found(self, violation: Violation, reason: str, promises: tuple[str, ...]) -> Finding:
-        what = f"{evolve(violation.seen, place='')} at {self.now_ms} ms"
-        return Finding(what, reason, self._owed(violation.seen), violation, violation.allowed, promises)
+    def _found(self, violation: Violation) -> Finding:
+        seen = violation.seen
+        what, reason = f"{evolve(seen, place='')} at {self.now_ms} ms", self._reason(seen, violation)
+        return Finding(what, reason, self._owed(seen), violation, violation.allowed, violation.promises)
 
     def _owed(self, seen: Observation) -> Duty | None:
         """What the worker had to do at once, and did something else."""
@@ -136,33 +129,6 @@ class Watch:
         if self.belief.is_idle:
             return f"it has nothing in hand, and is done with {hand.token}"
         return violation.reason if seen.token == hand.token else f"in its hand is {hand.token}"
-
-    def _broken_by(self, seen: Observation, violation: Violation) -> tuple[str, ...]:
-        """The promises that the call breaks: the monitor's, but for those that only the worker's own past tells."""
-        hand = self._hand
-        if hand is None or seen.token is None or seen.call is Call.FETCH:
-            return violation.promises
-        if self.belief.is_idle:
-            return ("S7", "C5") if seen.token == self._given_up else ("C5",)
-        if seen.token != hand.token:
-            return ("S9", "C5") if seen.call is Call.ACK else ("C5",)
-        if seen.call is Call.ACK and self.belief.attempts > 0 and self.belief.result not in seen.completions:
-            return _in_order({"S9", *violation.promises})
-        return violation.promises
-
-    def _broken_by_count(self, metric: Metric) -> tuple[str, ...]:
-        """The promises about counts that this one breaks, of a delivery that the worker had or has."""
-        said, found = self._counted, []
-        if Metric.UNCERTAIN in said:
-            found.append("S7")
-        if metric is Metric.UNCERTAIN and not self._was_retried:
-            found.append("S8")
-        done = self._hand is not None and self.scene.is_completed(self._hand.item)
-        if metric is Metric.INFRASTRUCTURE_ERROR and done:
-            found.append("S13")
-        if metric is Metric.POISON and Metric.POISON in said:
-            found.append("S14")
-        return tuple(found) or ("C7",)
 
     def _fails(self, what: str, reason: str, duty: Duty, *allowed: str) -> NoReturn:
         found = Finding(f"worker {self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
@@ -237,7 +203,3 @@ class Watch:
     def _dues(self) -> list[Due]:
         belief = self.belief
         return self.schedule.dues(belief.phase, belief.attempts, belief.result, belief.is_renewing)
-
-
-def _in_order(promises: set[str]) -> tuple[str, ...]:
-    return tuple(p.id for p in PROMISES if p.id in promises)

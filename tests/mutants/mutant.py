@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+import hypothesis
 from attrs import frozen
+from hypothesis import Phase
 
 from peeklock.harness.adapter import StoreAdapter, VirtualTime
+from peeklock.harness.stores import RUNS_FOR_AN_EXAMPLE
+
+SEEDS = range(10)
+UNSHORTENED = tuple(phase for phase in hypothesis.settings().phases if phase is not Phase.shrink)
+DEFAULT_BUDGET = hypothesis.settings(
+    max_examples=RUNS_FOR_AN_EXAMPLE * hypothesis.settings().max_examples, phases=UNSHORTENED
+)
+"""As many runs as a check of a store makes by default. Which promise is named is seen without shortening."""
 
 
 class VirtualStore(StoreAdapter, VirtualTime, Protocol):
@@ -45,8 +55,6 @@ class RunMutant:
     policy: str
     promises: frozenset[str]
     """The promises that are broken; the violation must name at least one."""
-    unnamed: bool = False
-    """The judge rejects the run, and does not say yet that it is one of these promises."""
 
 
 def caught_by(slug: str, made: type[VirtualStore], link: str | None, promises: str) -> StoreMutant:

@@ -77,7 +77,6 @@ def rejected(
     right: tuple[str, ...],
     promises: str,
     policy: str = "retry",
-    unnamed: bool = False,
 ) -> RunMutant:
     """A run and its two ends."""
-    return RunMutant(slug, fault, link, begins, wrong, right, policy, frozenset(promises.split()), unnamed)
+    return RunMutant(slug, fault, link, begins, wrong, right, policy, frozenset(promises.split()))

@@ -146,7 +146,6 @@ MUTANTS = (
         wrong=(ack(PERMANENT, effect=True),),
         right=(ack(PERMANENT, effect=False),),
         promises="C4",
-        unnamed=True,
     ),
     rejected(
         "run: late-ack-settles-someone-elses-delivery",

@@ -72,7 +72,6 @@ MUTANTS = (
         wrong=(counts("success"),),
         right=(counts("uncertain"),),
         promises="C7",
-        unnamed=True,
     ),
     rejected(
         "uncertain-counted-as-failure",
@@ -82,7 +81,6 @@ MUTANTS = (
         wrong=(counts("infrastructure error"),),
         right=(counts("uncertain"),),
         promises="S7",
-        unnamed=True,
     ),
     rejected(
         "uncertain-at-the-first-answer",
@@ -92,7 +90,6 @@ MUTANTS = (
         wrong=(counts("uncertain"),),
         right=GIVEN_BACK,
         promises="S8",
-        unnamed=True,
     ),
     rejected(
         "uncertain-counted-twice",
@@ -102,7 +99,6 @@ MUTANTS = (
         wrong=(counts("uncertain"),),
         right=(),
         promises="S7",
-        unnamed=True,
     ),
     rejected(
         "uncertain-and-failure",
@@ -112,7 +108,6 @@ MUTANTS = (
         wrong=(counts("infrastructure error"),),
         right=(),
         promises="S7",
-        unnamed=True,
     ),
     rejected(
         "count-missing",
@@ -122,7 +117,6 @@ MUTANTS = (
         wrong=(calls("fetch", "nothing", token="t9").replace('"token": "t9", ', ""),),
         right=(counts("success"),),
         promises="C7",
-        unnamed=True,
     ),
     rejected(
         "count-doubled",
@@ -132,7 +126,6 @@ MUTANTS = (
         wrong=(counts("success"),),
         right=(),
         promises="C7",
-        unnamed=True,
     ),
     rejected(
         "error-counted-as-success",
@@ -142,7 +135,6 @@ MUTANTS = (
         wrong=(counts("success"),),
         right=(counts("application error"),),
         promises="C7",
-        unnamed=True,
     ),
     rejected(
         "sixth-attempt",
@@ -161,7 +153,6 @@ MUTANTS = (
         wrong=(ack(OK, token="t2"),),
         right=ACKED,
         promises="S9",
-        unnamed=True,
     ),
     rejected(
         "repeat-with-another-completion",
@@ -171,7 +162,6 @@ MUTANTS = (
         wrong=(ack(OK, "application error"),),
         right=ACKED,
         promises="S9",
-        unnamed=True,
     ),
     rejected(
         "another-completion-than-the-handlers",
@@ -180,7 +170,7 @@ MUTANTS = (
         begins=DONE,
         wrong=(ack(OK, "application error"),),
         right=ACKED,
-        promises="C7",
+        promises="S9",
     ),
     rejected(
         "exhaustion-called-uncertain",
@@ -190,7 +180,6 @@ MUTANTS = (
         wrong=(counts("uncertain"),),
         right=GIVEN_BACK,
         promises="C7",
-        unnamed=True,
     ),
     rejected(
         "abandon-after-success",
@@ -218,7 +207,6 @@ MUTANTS = (
         wrong=(calls("abandon, ignoring the attempt", OK),),
         right=(calls("abandon", OK),),
         promises="C5",
-        unnamed=True,
     ),
     rejected(
         "poison-handler-run",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mutant import StoreMutant
+from mutant import SEEDS, StoreMutant
 from registry import RACES
 from stores_racing import LockedTwin
 
@@ -11,7 +11,6 @@ from peeklock.harness.concurrent import check_store_concurrently
 from peeklock.harness.report import ContractViolation
 from peeklock.harness.stores import check_store
 
-SEEDS = range(10)
 ROUNDS = 200
 
 

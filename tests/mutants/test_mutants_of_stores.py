@@ -5,21 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mutant import StoreMutant
+from mutant import DEFAULT_BUDGET, SEEDS, StoreMutant
 from registry import RACES, RUNS, STORES
 from twin_store import Twin
 
 from peeklock.harness.report import ContractViolation
 from peeklock.harness.stores import check_store
 
-SEEDS = range(10)
-
 
 @pytest.mark.parametrize("mutant", STORES, ids=lambda m: m.slug)
 def test_a_faulty_store_is_caught_at_every_seed_with_the_right_promise(mutant: StoreMutant) -> None:
     for seed in SEEDS:
         with pytest.raises(ContractViolation) as caught:
-            check_store(mutant.make, seed=seed)
+            check_store(mutant.make, seed=seed, settings=DEFAULT_BUDGET)
         assert mutant.promises & set(caught.value.failure.promises), f"seed {seed}: {caught.value}"
 
 
