@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -90,6 +91,12 @@ class Browser:
         found = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until a JavaScript expression is true, as when the browser goes back by itself; five seconds at most."""
+        until = time.monotonic() + 5
+        while not self.value(expression):
+            assert time.monotonic() < until, f"never came true: {expression}"
 
     def press(self, key: str) -> None:
         """One key, down and up."""

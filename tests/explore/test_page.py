@@ -1,0 +1,189 @@
+"""The page of ``peeklock explore`` in a browser: one file, keys, links, any width, light and dark."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from wandering import world_of
+
+from peeklock.cli.explore_load import Run
+from peeklock.cli.explore_page import as_page
+from peeklock.model.verdicts import check
+from peeklock.model.walks import Explorer, position
+from peeklock.spec.policy import RETRY
+from peeklock.spec.protocol import PROMISES
+
+WORLD = world_of(RETRY, items=1)
+LARGEST = 400 * 1024
+CHOICES = "[...document.querySelectorAll('#next .choice .does')].map(e => e.textContent)"
+PLACE = "document.querySelector('#place').textContent"
+
+
+@pytest.fixture(scope="module")
+def s12() -> Run:
+    (judged,) = check(WORLD, tuple(p for p in PROMISES if p.id == "S12"), (), with_causes=False).promises
+    return Run("S12 broken", position(WORLD, judged.broken[0].trace.steps))
+
+
+@pytest.fixture
+def page(tmp_path: Path, s12: Run) -> Path:
+    path = tmp_path / "explore.html"
+    path.write_text(as_page(Explorer(WORLD), [s12]), encoding="utf-8")
+    return path
+
+
+class _Addresses(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.elements: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.found += [str(v) for k, v in attrs if k in ("src", "href", "action", "srcset", "data")]
+
+
+def test_the_page_is_one_modest_file_that_asks_for_nothing(s12: Run) -> None:
+    text = as_page(Explorer(world_of(RETRY)), [s12])
+    parsed = _Addresses(text)
+    assert len(text.encode()) < LARGEST
+    assert parsed.found == []
+    assert not {"link", "img", "iframe", "object", "base"} & set(parsed.elements)
+    assert parsed.elements.count("script") == 2
+    assert "default-src 'none'" in text
+
+
+def test_a_title_cannot_end_the_data_that_it_stands_in() -> None:
+    hostile = Run('</script><script>alert("i")</script>\u2028', "12345678")
+    text = as_page(Explorer(WORLD), [hostile])
+    assert _Addresses(text).elements.count("script") == 2
+    assert "<script>alert" not in text
+    assert "\u2028" not in text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_loaded_nothing_is_complained_of_and_all_fits(page: Path, width: int, dark: bool) -> None:
+    with Browser(page, width, 800, dark) as tab:
+        for key in ("End", "ArrowLeft", "t", "Escape", "?"):
+            tab.press(key)
+            assert tab.value("document.documentElement.scrollWidth") <= width
+        assert tab.complaints() == []
+        assert [url.partition("#")[0] for url in tab.requested()] == [page.resolve().as_uri()]
+        paper = [
+            int(n) for n in re.findall(r"\d+", tab.value("getComputedStyle(document.body).backgroundColor"))
+        ]
+        assert max(paper) < 60 if dark else min(paper) > 200
+
+
+@pytest.mark.browser
+def test_numbers_and_arrows_take_steps_and_take_them_back(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        assert tab.value(PLACE) == "step 0 of 7"
+        tab.press("ArrowRight")
+        assert tab.value(PLACE) == "step 1 of 7"
+        assert tab.value("document.activeElement.classList.contains('follows')")
+        choices = tab.value(CHOICES)
+        tab.press(str(choices.index("cancel i1") + 1))
+        assert tab.value(PLACE) == "step 2"
+        assert "cancelled" in tab.value(
+            "document.querySelector('#standing').textContent"
+        ) or "deleted" in tab.value("document.querySelector('#standing').textContent")
+        tab.press("Backspace")
+        assert tab.value(PLACE) == "step 1 of 2"
+        assert tab.value(CHOICES) == choices
+        tab.press("ArrowDown")
+        tab.press("ArrowDown")
+        focused = "[...document.querySelectorAll('#next .choice')].indexOf(document.activeElement)"
+        place = tab.value(focused)
+        tab.press("ArrowUp")
+        assert tab.value(focused) == place - 1
+        tab.press("Home")
+        assert tab.value(PLACE) == "step 0 of 2"
+        assert tab.complaints() == []
+
+
+@pytest.mark.browser
+def test_where_a_longer_number_could_follow_enter_takes_the_choice(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        for _ in range(6):
+            tab.press("ArrowRight")
+        assert len(tab.value(CHOICES)) >= 10
+        tab.press("1")
+        assert tab.value(PLACE) == "step 6 of 7"
+        assert tab.value("document.activeElement.querySelector('kbd').textContent") == "1"
+        tab.press("0")
+        assert tab.value(PLACE) == "step 7"
+        assert tab.value("document.querySelector('#broken').hidden")
+
+
+@pytest.mark.browser
+def test_the_step_that_breaks_a_promise_is_marked_before_and_after(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        for key in ("End", "ArrowLeft"):
+            tab.press(key)
+        assert "✗ breaks S12" in tab.value("document.querySelector('#next .follows').textContent")
+        assert tab.value("document.querySelector('#promises .fault').textContent") == "! S12"
+        assert tab.value("document.querySelector('#broken').hidden")
+        tab.press("ArrowRight")
+        assert tab.value("document.querySelector('#broken').textContent").startswith(
+            "✗ S12 is broken at step 7"
+        )
+        assert tab.value("document.querySelector('#promises .wrong').textContent") == "✗ S12"
+        assert tab.value("document.querySelector('#walk tr.wrong.chosen .mark').textContent").endswith(
+            "breaks S12"
+        )
+        assert tab.value("[...document.querySelectorAll('.lit')].map(e => e.dataset.life)") == ["ACKED"]
+
+
+@pytest.mark.browser
+def test_a_link_leads_back_to_the_place_and_so_does_the_browsers_own_way_back(page: Path, s12: Run) -> None:
+    steps = s12.position.split("/")
+    with Browser(page, 1280, 800) as tab:
+        for _ in range(3):
+            tab.press("ArrowRight")
+        assert tab.value("location.hash") == "#" + "/".join(steps[:4])
+        tab.value("history.back()")
+        tab.wait_for(f"{PLACE} === 'step 2 of 7'")
+        assert tab.value("location.hash") == "#" + "/".join(steps[:3])
+        tab.value(f"void (location.hash = '#{'/'.join(steps[:6])}')")
+        tab.wait_for(f"{PLACE} === 'step 5 of 7'")
+        tab.value(f"void (location.hash = '#{'/'.join(['00000000', *steps[1:3]])}')")
+        tab.wait_for("!document.querySelector('#note').hidden")
+        assert "of another revision of the protocol" in tab.value(
+            "document.querySelector('#note').textContent"
+        )
+        assert tab.value(PLACE) == "step 2"
+
+
+@pytest.mark.browser
+def test_a_walk_is_opened_from_a_file_and_what_is_none_is_refused(page: Path, s12: Run) -> None:
+    with Browser(page, 1280, 800) as tab:
+        tab.value("page.load({title: 'x', position: '12345678', note: ''})")
+        for name, text in (("walk.json", f'{{"position": "{s12.position}"}}'), ("run.jsonl", "{}\n{}")):
+            tab.value(f"void page.read(new File([{text!r}], '{name}'))")
+            tab.wait_for(f"document.querySelector('#note').textContent.startsWith('{name}')")
+            assert tab.value(PLACE) == "step 0 of 7"
+        assert "is no walk" in tab.value("document.querySelector('#note').textContent")
+
+
+@pytest.mark.browser
+def test_the_text_of_a_place_can_be_had_and_everything_has_a_name(page: Path, s12: Run) -> None:
+    with Browser(page, 1280, 800) as tab:
+        for key in ("End", "t"):
+            tab.press(key)
+        text = tab.value("document.querySelector('#summary').value")
+        assert "✗ breaks S12" in text
+        assert f"position: {s12.position}\n" in text
+        assert f"#{s12.position}\n" in text
+        assert tab.value("document.activeElement.id") == "summary"
+        unnamed = "[...document.querySelectorAll('button, input, dialog, textarea, svg')].filter(e => !(e.ariaLabel || "
+        unnamed += "e.title || e.textContent.trim())).map(e => e.outerHTML)"
+        assert tab.value(unnamed) == []

@@ -1,0 +1,49 @@
+"""Walks at random, as a curious reader would take them: few steps end what has hardly begun, or change nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from peeklock.cli.explore_text import Walk
+from peeklock.model.walks import Explorer, Move
+from peeklock.model.world import World
+from peeklock.spec.actions import Call, Event
+from peeklock.spec.policy import POLICIES, Policy
+from peeklock.spec.protocol import Variant, protocol_over
+
+_DULL = (Event.SHUTDOWN, Event.CRASH, Call.CANCEL)
+
+
+def world_of(policy: Policy, workers: int = 2, items: int = 2) -> World:
+    variant = Variant(evolve(policy, max_attempts=2))
+    variant = evolve(variant, faults=variant.faults | policy.store.faults)
+    return World(variant, workers, items, actions_of_protocol=protocol_over(policy.store))
+
+
+WORLDS = [world_of(policy, items=1) for policy in POLICIES.values()]
+"""One for each policy."""
+
+
+def wander(explorer: Explorer, seed: int, steps: int) -> Walk:
+    """A walk of so many steps."""
+    chosen, walk = random.Random(seed), Walk(explorer)
+    for _ in range(steps):
+        moves = walk.moves
+        lively = [m for m in moves if m.later != walk.state and not _is_dull(m)]
+        walk.take(chosen.choice(lively if lively and chosen.random() < 0.9 else moves))
+    return walk
+
+
+def _is_dull(move: Move) -> bool:
+    label = move.taken.action.label
+    return label.event in _DULL or label.call in _DULL
+
+
+def places(walk: Walk) -> Iterator[tuple[Walk, tuple[Move, ...]]]:
+    """The walk at each place from its start to its end, with what could be next there."""
+    for at in range(len(walk.path) + 1):
+        walk.go(at)
+        yield walk, walk.moves
