@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from attrs import frozen
@@ -47,19 +47,11 @@ class Explorer:
     def __init__(self, world: World) -> None:
         self.world = world
         self._steppers = [Stepper(a) for a in world.actions]
-        variant = world.variant
-        parts = [Broken(promise, part) for promise in PROMISES for part in promise.parts]
-        self._asked = {
-            action.name: [
-                (broken, predicate(term))
-                for broken in parts
-                if (term := variant.obligation(broken.part, action)) is not None
-            ]
-            for action in world.actions
-        }
+        self._parts = [Broken(promise, part) for promise in PROMISES for part in promise.parts]
+        self._asked: dict[str, list[tuple[Broken, Callable[..., bool]]]] = {}
         self._always = [
-            (broken, predicate(substitute(broken.part.state, variant.settings)))
-            for broken in parts
+            (broken, predicate(substitute(broken.part.state, world.variant.settings)))
+            for broken in self._parts
             if broken.part.state is not None
         ]
 
@@ -72,9 +64,19 @@ class Explorer:
 
     def _move(self, stepper: Stepper, state: State, w: int, i: int) -> Move:
         action, later = stepper.action, stepper.takes(*state, w, i)
-        step = [broken for broken, keeps in self._asked[action.name] if not keeps(*state, w, i)]
+        step = [broken for broken, keeps in self._asks(action) if not keeps(*state, w, i)]
         newly = [broken for broken, keeps in self._always if keeps(*state) and not keeps(*later)]
         return Move(Taken(action, w, i), later, line(action, state, later, w, i), _in_order([*step, *newly]))
+
+    def _asks(self, action: Action) -> list[tuple[Broken, Callable[..., bool]]]:
+        """What the promises ask of a step of this action; worked out when it is first met."""
+        if action.name not in self._asked:
+            self._asked[action.name] = [
+                (broken, predicate(term))
+                for broken in self._parts
+                if (term := self.world.variant.obligation(broken.part, action)) is not None
+            ]
+        return self._asked[action.name]
 
     def follow(self, steps: Iterable[Step]) -> tuple[list[Move], Step | None]:
         """The moves that these steps are, and the first step that cannot be taken, where one cannot."""

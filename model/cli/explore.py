@@ -14,7 +14,7 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.explore_load import Recorded, Run, is_trace, recorded, runs_of_promises, walk_in
 from peeklock.cli.explore_page import as_page
 from peeklock.cli.explore_terminal import Terminal
-from peeklock.cli.explore_text import Walk, standing, step_data
+from peeklock.cli.explore_text import Walk, standing, step_data, summary
 from peeklock.cli.options import add_world_options, chosen, limits_of, policies_of, promises_of, world_of
 from peeklock.cli.show import console
 from peeklock.model.export_common import write_whole
@@ -45,6 +45,9 @@ def add_parser(commands: Any) -> None:
     told_as = parser.add_mutually_exclusive_group()
     told_as.add_argument("--html", type=Path, metavar="FILE", help="write one page for a browser")
     told_as.add_argument(
+        "--text", action="store_true", help="print the place as text, to paste into a review"
+    )
+    told_as.add_argument(
         "--json", action="store_true", help="print the place and what can be next, for machines"
     )
     add_world_options(parser)
@@ -63,10 +66,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     walk = Walk(explorer)
     notes = [note for r in runs[:1] if (note := walk.follow(r.position))]
-    if options.json:
+    if options.json or options.text:
         for note in notes:
             print(f"peeklock: {note}", file=sys.stderr)
-        print(json.dumps(as_data(walk), indent=2, ensure_ascii=False))
+        told = (
+            summary(walk) if options.text else json.dumps(as_data(walk), indent=2, ensure_ascii=False) + "\n"
+        )
+        print(told, end="")
         return 0
     terminal = Terminal(walk, runs, console())
     if runs and options.at is None:

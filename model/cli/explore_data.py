@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from peeklock.harness.tale import note_on
-from peeklock.model.lives import moves
 from peeklock.model.term_table import TermTable
 from peeklock.model.walks import code_of, fingerprint
 from peeklock.model.world import World
@@ -131,10 +130,6 @@ def as_data(world: World) -> dict[str, Any]:
         "inHand": IN_HAND.name,
         "allowedBy": {m.value: [life.name for life in allowed_by(m, policy)] for m in Metric},
         "faults": {f.name: f.sentence for f in KNOWN_FAULTS},
-        "moves": [
-            [None if start is None else start.name, end.name, list(causes)]
-            for (start, end), causes in moves(world).items()
-        ],
     }
     data["terms"] = writer.table.rows
     return data

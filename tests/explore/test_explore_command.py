@@ -98,7 +98,9 @@ def test_what_is_printed_for_machines_leads_to_the_same_place_again(talk: Talk, 
     file.write_text(json.dumps(walk), encoding="utf-8")
     assert talk.data("--load", str(file)) == walk
     assert talk.data("--at", f"file:///page.html#{walk['position']}") == walk
-    assert last(talk([f"l {file}", "e", "s"]))[-1] == f"position: {walk['position']}"
+    text = talk([], "--load", str(file), "--text")
+    assert text.endswith(f"\nposition: {walk['position']}\n")
+    assert last(talk([f"l {file}", "e", "s"]))[1:] == text.splitlines()
 
 
 def test_what_explain_prints_for_machines_can_be_followed(
