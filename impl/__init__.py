@@ -43,6 +43,7 @@ from peeklock.impl.metrics import Metrics
 from peeklock.impl.policy import BEFORE, HARDENED, RETRY, Policy
 from peeklock.impl.sqlite_store import SqliteStore
 from peeklock.impl.store import Completion, CompletionKind, Delivery, Row, Store, WorkItem
+from peeklock.impl.tracing import Tracer
 from peeklock.impl.worker import Worker
 
 # What is logged goes where the program says, and nowhere if it says nothing.
@@ -97,6 +98,7 @@ __all__ = [
     "Steps",
     "Store",
     "StoreError",
+    "Tracer",
     "Verdict",
     "VirtualClock",
     "Wait",

@@ -15,7 +15,7 @@ from reference import ERRORS, memory_store
 from trace_schema import held
 
 from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.concurrent import switching_often
+from peeklock.harness.crew import switching_often
 from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.recording import REAL_SLACK_MS, Recorded, recording
 from peeklock.harness.tracefile import Kind, read

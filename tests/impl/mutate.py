@@ -31,8 +31,8 @@ from mutate_equivalent import EQUIVALENT
 
 HERE = Path(__file__).parent
 IMPL = HERE.parent.parent / "impl"
-LEFT_ALONE = {"__init__.py", "demo.py", "events.py"}
-"""Names, an example, and records without behaviour."""
+LEFT_ALONE = {"__init__.py", "demo.py", "events.py", "tracing.py"}
+"""Names, an example, records without behaviour, and what tests/refinement/ reads its runs from."""
 
 SLOW = "test_impl_processes.py"
 CPU_S = 6

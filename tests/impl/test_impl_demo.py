@@ -41,7 +41,9 @@ def test_the_output_is_always_the_same(
     assert capsys.readouterr() == (output, "")
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["retried", "uncertain"], [""]])
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["retried", "uncertain"], [""], ["--trace", "f"], ["retried", "--trace"]]
+)
 def test_a_bad_argument_gets_one_line_on_stderr(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
@@ -49,5 +51,5 @@ def test_a_bad_argument_gets_one_line_on_stderr(
 
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("usage: python -m peeklock.impl.demo [retried | uncertain]")
+    assert err.startswith("usage: python -m peeklock.impl.demo [retried | uncertain] [--trace FILE")
     assert err.count("\n") == 1

@@ -11,14 +11,12 @@ from attrs import evolve
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from recording import Recorder
+from recording import watched
 
 import peeklock.impl as impl
 from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
 from peeklock.harness.world import Scope, World
 from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
-from peeklock.spec.actions import Answer, Call, Event
 from peeklock.spec.evaluate import PLACE
 from peeklock.spec.policy import POLICIES
 from peeklock.spec.protocol import Variant
@@ -63,8 +61,8 @@ class Refinement(RuleBasedStateMachine):
         policy = evolve(POLICIES[self.policy_name], max_attempts=max_attempts)
         scope = Scope(clock=True, counts=True, stops=True)
         self.monitor = Monitor(Variant(policy), scope)
-        self.record = Recorder(self.monitor, handlers=("known",))
         self.policy = evolve(IMPLEMENTED[self.policy_name], max_attempts=max_attempts)
+        self.record = watched(self.monitor, ("known",), self.policy)
         self.drivers: dict[str, impl.Driver] = {}
         self.workers: dict[str, impl.Worker] = {}
         self.takes_ms: dict[str, int] = {}
@@ -96,22 +94,17 @@ class Refinement(RuleBasedStateMachine):
 
     def _enqueue(self, item: str, known: bool, delay_ms: int) -> None:
         self.store.enqueue(impl.WorkItem(item, "instance", "known" if known else "unknown"), delay_ms)
-        self._see(Call.ENQUEUE, item, lasts_ms=delay_ms)
+        self.record.enqueued(item, self.clock.now_ms(), delay_ms)
 
     @rule(item=st.sampled_from(("none",) * 12 + ITEMS))
     def cancel(self, item: str) -> None:
         if self.store.cancel([item]):
-            self._see(Call.CANCEL, item)
+            self.record.cancelled(item, self.clock.now_ms())
 
     @rule(ms=st.sampled_from(STEPS_MS))
     def pass_time(self, ms: int) -> None:
         self.clock.advance(ms)
         self.monitor.pass_time(self.clock.now_ms())
-
-    def _see(self, call: Call, item: str, lasts_ms: int | None = None) -> None:
-        self.record.observe(
-            Observation(call, item=item, answer=Answer.OK, at_ms=self.clock.now_ms(), lasts_ms=lasts_ms)
-        )
 
     # What workers do
 
@@ -173,7 +166,7 @@ class Refinement(RuleBasedStateMachine):
             return
         del self.workers[place]
         if not isinstance(driver.pending, impl.Fetch):
-            self.record.happens(self.names[place], Event.CRASH, self.clock.now_ms())
+            self.record.crashed(self.names[place], self.clock.now_ms())
         if self.on_disk:
             self.sqlite.close()
             self.switch.inner = self._opened()
