@@ -23,7 +23,7 @@ from peeklock.harness.lanes import as_text
 from peeklock.harness.program import BrokenProgram
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.stores import check_store
-from peeklock.harness.telling import tale_of
+from peeklock.harness.telling import tale_of, told_again
 from peeklock.harness.wire_store import ProgramStore, StoreProgram
 from peeklock.harness.wire_worker import WorkerProgram
 from peeklock.harness.workers import check_worker
@@ -172,7 +172,7 @@ def _check_store(options: argparse.Namespace, command: list[str], progress: Prog
             )
         except ContractViolation as error:
             # The shortest run was made last.
-            text = as_text(tale_of(error.failure))
+            text = "\n\n".join((as_text(tale_of(error.failure)), "\n".join(told_again(error.failure))))
             return Found(tuple(command), error.failure, text.rstrip(), program.transcript)
 
 

@@ -144,6 +144,7 @@ def _data(options: argparse.Namespace, outcome: Outcome, written: list[Path]) ->
         "reason": failure.violation.reason,
         "allowed": list(failure.violation.allowed),
         "deterministic": failure.deterministic,
+        "seen_again": [str(o) for o in failure.seen_at_repeat or ()],
         "wire": list(outcome.wire),
         "written": [str(path) for path in written],
     }

@@ -10,14 +10,14 @@ from peeklock.spec.actions import ABANDONS, ACKS, Call
 from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.evaluate import PLACE
 from peeklock.spec.state import completions
-from peeklock.spec.timed_store import STRANGER, Step, nothing, timed_store
+from peeklock.spec.timed_store import STRANGER, Step, nothing, timed_store, with_room
 
 
 class SpecifiedStore:
     """Answers what the specification does; where that leaves a choice, always the same."""
 
     def __init__(self, capabilities: Capabilities, injects: bool = False) -> None:
-        self.store, self.moment = timed_store(capabilities), nothing(3)
+        self.store, self.moment = timed_store(capabilities), nothing(1)
         self.injects, self.failing = injects, dict[str, bool]()
         self.items: list[str] = []
         self.tokens: dict[str, tuple[int, int]] = {}
@@ -43,6 +43,7 @@ class SpecifiedStore:
 
     def enqueue(self, item: str, delay_ms: int) -> None:
         self.items.append(item)
+        self.moment = with_room(self.moment)
         self._called(Step(Call.ENQUEUE, delay_ms, items=(len(self.items) - 1,)))
 
     def fetch(self, lock_timeout_ms: int) -> Delivery | None:

@@ -13,7 +13,7 @@ from peeklock.harness.spec_store import SpecStore
 from peeklock.harness.steps import NEVER_ISSUED, Program, Step
 from peeklock.harness.store_judge import StoreJudge, carries_completion
 from peeklock.harness.world import Violation
-from peeklock.harness.wrapping import Guarded, Told
+from peeklock.harness.wrapping import AdapterError, Guarded, Told
 from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities, CompletionWrite, UnknownToken
 from peeklock.spec.state import Result
@@ -61,6 +61,7 @@ class Driver:
     def run(self, program: Program) -> Run:
         """Take the steps until one is a violation, or all are taken. ``AdapterError`` as from ``Guarded``."""
         violation = None
+        self._must_be_empty()
         try:
             for self._step, step in enumerate(program, 1):
                 self._place = f"step {self._step}"
@@ -80,6 +81,15 @@ class Driver:
             self._calls,
             self._busy,
         )
+
+    def _must_be_empty(self) -> None:
+        if self._capabilities.completion is not CompletionWrite.NONE:
+            left = self._store.plain(self._place, "completions")
+            if left:
+                raise AdapterError(
+                    f"{self._place}: completions returned {left[0]!r}; make_store should make a fresh, empty store "
+                    "for each run"
+                )
 
     def _take(self, step: Step) -> None:
         if step.presents and step.delivery and not self._is_known(step.delivery):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from peeklock.harness.observation import Observation
 
 
-def went_the_same_way(one: Iterable[Observation], other: Iterable[Observation]) -> bool:
-    """Was the same seen in both, but for the texts of tokens and what the clock said?"""
-    return list(map(_plain, one)) == list(map(_plain, other))
+def parted_at(one: Sequence[Observation], other: Sequence[Observation]) -> int | None:
+    """The place of the first observation that differs, but for the texts of tokens and what the clock said.
+
+    None where all are the same.
+    """
+    pairs = zip_longest(map(_plain, one), map(_plain, other))
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), None)
 
 
 def _plain(seen: Observation) -> tuple[object, ...]:

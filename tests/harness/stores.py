@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from peeklock.harness.drive import Driver, Run
 from peeklock.harness.failure import Failure, importable
 from peeklock.harness.generation import VIRTUAL, Times, corners, programs, real_times
 from peeklock.harness.hunting import Attempt, Hunted, hunt
+from peeklock.harness.observation import Observation
 from peeklock.harness.plainer import plainer
-from peeklock.harness.replay import went_the_same_way
+from peeklock.harness.replay import parted_at
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.steps import Program
 from peeklock.harness.telling import told, write
-from peeklock.harness.wrapping import AdapterError, Guarded, Watchdog, check_adapter
+from peeklock.harness.wrapping import AdapterError, Guarded, Watchdog, check_adapter, said
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
 from peeklock.spec.timed_store import honest_actions
@@ -35,6 +37,8 @@ FEWEST_RUNS = 10
 
 SHORTENING_S = 1.5
 """How long Hypothesis may shorten a run that failed, and how long it is then made plainer."""
+REPEATS = 5
+"""How often a run that failed is made again, to see whether the store answers the same each time."""
 RUNS_FOR_AN_EXAMPLE = 5
 """Runs that are made for each example of the profile in force, where no settings are given: a run costs little."""
 
@@ -71,7 +75,10 @@ def check_store(
     subject = name or subject_of(make_store)
     with Watchdog(call_limit_s) as watchdog:
         check = _Check(make_store, capabilities, watchdog, retryable, permanent, may_be_busy)
-        times = check.look_at_the_adapter()
+        try:
+            times = check.look_at_the_adapter()
+        except AdapterError as error:
+            raise error.with_traceback(None) from None
         settings = settings or _more(hypothesis.settings())
         hunted = hunt(
             programs(capabilities, times),
@@ -88,7 +95,7 @@ def check_store(
             outcomes.note(report.line())
             return report
         if isinstance(hunted.found, AdapterError):
-            raise hunted.found
+            raise hunted.found.with_traceback(None) from None
         shortens = hypothesis.Phase.shrink in settings.phases
         found = check.plainest(hunted.found) if shortens else hunted.found
         failure = check.failure(subject, found, hunted)
@@ -120,6 +127,10 @@ def left_out(capabilities: Capabilities) -> dict[str, str]:
         found["completions"] = "the store is declared to have none"
     if not capabilities.attempt_counts:
         found["attempt counts"] = "the store is declared not to say them"
+    if not capabilities.virtual_clock:
+        found["the very end of a lock or a delay, and what is long after it"] = (
+            "its clock cannot be moved: nothing is looked at nearer to an end than half the shortest lock"
+        )
     for action in honest_actions(capabilities):
         label = action.label
         if label.takes_effect and label.answer is Answer.PERMANENT:
@@ -168,12 +179,15 @@ class _Check:
     def run(self, program: Program) -> Run:
         """Take a program to a fresh store."""
         adapter = self._made()
+        driver = Driver(self._guarded(adapter), self.capabilities, may_be_busy=self.may_be_busy)
         try:
-            return Driver(self._guarded(adapter), self.capabilities, may_be_busy=self.may_be_busy).run(
-                program
-            )
-        finally:
-            self._close(adapter)
+            run = driver.run(program)
+        except BaseException:
+            with suppress(AdapterError):  # what came first says more
+                self._close(adapter)
+            raise
+        self._close(adapter)
+        return run
 
     def report(
         self, subject: str, hunted: Hunted[Run | AdapterError], settings: hypothesis.settings
@@ -213,46 +227,65 @@ class _Check:
             return _broken(made) == kind
 
         if still_fails(run.program):
-            plainer(found.program[: found.steps[-1]], self.capabilities, still_fails, SHORTENING_S)
+            plainer(_begun(found), self.capabilities, still_fails, SHORTENING_S)
         return found
 
     def failure(self, subject: str, run: Run, hunted: Hunted[Run | AdapterError]) -> Failure:
         assert run.violation is not None
-        try:
-            again = self.run(run.program).observations
-        except AdapterError:
-            again = ()
-        same = went_the_same_way(run.observations, again)
         return Failure(
             subject,
             self.capabilities,
-            run.program[: run.steps[-1]],
+            _begun(run),
             run.observations,
             run.violation,
             hunted.seed,
             hunted.runs,
             hunted.seconds,
-            None if same else again,
+            self.otherwise(run),
             run.steps,
             run.looks,
             importable(self.make_store),
         )
 
+    def otherwise(self, run: Run) -> tuple[Observation, ...] | None:
+        """What is seen where the store answers the same calls otherwise; None where it always does the same."""
+        end_s = time.monotonic() + SHORTENING_S
+        for _ in range(REPEATS):
+            try:
+                again = self.run(_begun(run))
+            except AdapterError:
+                return ()
+            if parted_at(run.observations, again.observations) is not None or _broken(run) != _broken(again):
+                return again.observations
+            if time.monotonic() > end_s:
+                break
+        return None
+
     def _guarded(self, adapter: Any) -> Guarded:
         return Guarded(adapter, self.capabilities, self.watchdog, self.retryable, self.permanent)
 
     def _made(self) -> Any:
+        remedy = "it should be a function that returns the adapter of a fresh, empty store"
+        if not callable(self.make_store):
+            raise AdapterError(f"make_store is a {type(self.make_store).__name__}; {remedy}")
         try:
-            return self.watchdog.run("make_store", self.make_store)
+            made = self.watchdog.run("make_store", self.make_store)
         except AdapterError:
             raise
-        except Exception as error:
-            raise AdapterError(f"make_store raised {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:
+            raise AdapterError(f"make_store raised {said(error)}; {remedy}") from error
+        if made is None:
+            raise AdapterError(f"make_store returned None; {remedy}")
+        return made
 
     def _close(self, adapter: Any) -> None:
-        close = getattr(adapter, "close", None)
-        if close is not None:
-            self.watchdog.run(f"{type(adapter).__name__}.close", close)
+        if getattr(adapter, "close", None) is not None:
+            self._guarded(adapter).plain("at the end of a run", "close")
+
+
+def _begun(run: Run) -> Program:
+    """The steps of a run up to the one that failed."""
+    return run.program[: run.steps[-1]]
 
 
 def _broken(run: Run) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from peeklock.harness.failure import Failure
 from peeklock.harness.lanes import as_text
 from peeklock.harness.page import as_html
+from peeklock.harness.replay import parted_at
 from peeklock.harness.retelling import tell
 from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.tale import Tale
@@ -17,13 +19,13 @@ WIDTH = 100
 
 def tale_of(failure: Failure) -> Tale:
     """The failure, told step by step."""
-    notes = [
-        f"Found in run {failure.runs}, after {failure.seconds:.1f} s; seed={failure.seed} finds it again."
-    ]
-    if failure.seed is None:
-        notes = [f"Found in run {failure.runs}, after {failure.seconds:.1f} s."]
+    found = f"Found in run {failure.runs}, after {failure.seconds:.1f} s"
+    notes = [f"{found}." if failure.seed is None else f"{found}; seed={failure.seed} finds it again."]
     if not failure.deterministic:
-        notes.append("The store is nondeterministic: the same calls, made again, were answered otherwise.")
+        notes = [
+            f"{found}.",
+            "The store is nondeterministic: the same calls, made again, were answered otherwise.",
+        ]
     return tell(
         failure.observations,
         lambda: StoreJudge(
@@ -41,15 +43,29 @@ def tale_of(failure: Failure) -> Tale:
 def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     """The report of a failure, for a reader who does not know the specification."""
     parts = [as_text(tale_of(failure), WIDTH)]
-    if failure.seen_at_repeat is not None:
-        parts.append("What was seen when it was repeated:")
-        parts.append("\n".join(f"  {n:>3}  {one}" for n, one in enumerate(failure.seen_at_repeat, 1)))
+    parts.append("\n".join(told_again(failure)))
     parts.append(
-        "To see it again:\n\n"
+        f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n"
         + "".join(f"    {line}".rstrip() + "\n" for line in failure.program().splitlines())
     )
     parts.append("\n".join(f"written to {path}" for path in files))
     return "\n\n".join(part.rstrip() for part in parts if part)
+
+
+def told_again(failure: Failure) -> Iterator[str]:
+    """What was seen when the run was repeated, with the first answer that differs; nothing where none does."""
+    if failure.seen_at_repeat is None:
+        return
+    first, again = failure.observations, failure.seen_at_repeat
+    parted = parted_at(first, again)
+    yield "The same calls, made again:"
+    for n, one in enumerate(again):
+        mark, was = " ", ""
+        if n == parted:
+            mark, was = "≠", f"   (before: {first[n]})" if n < len(first) else "   (before: nothing more)"
+        yield f"{mark} {n + 1:>3}  {one}{was}"
+    if parted is None or parted >= len(again):
+        yield "≠      there it ended otherwise"
 
 
 def write(failure: Failure, directory: Path) -> tuple[Path, ...]:

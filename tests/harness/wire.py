@@ -82,7 +82,9 @@ class Conversation:
                 f'peeklock is {told(version)}; allowed: the version that it speaks, such as {{"peeklock": 1}}'
             )
         if version != VERSION:
-            line.wrong(f"it speaks version {version}; allowed: {VERSION}")
+            line.wrong(
+                f"it speaks version {version}; allowed: {VERSION}, which is all that this peeklock speaks"
+            )
         if line.data.get("role", role) != role:
             line.wrong(f"it says that it is a {told(line.data['role'])}; allowed: {role}")
         own = {"store": ("capabilities", "shared_place"), "worker": ("reports",)}[role]

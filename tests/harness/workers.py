@@ -71,7 +71,7 @@ def check_worker(
         if hunted.found is None:
             return check.report(hunted)
         if isinstance(hunted.found, AdapterError):
-            raise hunted.found
+            raise hunted.found.with_traceback(None) from None
         failure = check.failure(hunted.found, hunted)
     raise ContractViolation(failure, told(failure))
 

@@ -7,7 +7,9 @@ import inspect
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +23,8 @@ from peeklock.spec.capabilities import Capabilities, CompletionWrite
 class AdapterError(ValueError):
     """The adapter, and not the store's conduct, is wrong: what, where, and the remedy, in one line."""
 
+
+HERE = Path(__file__).parent
 
 _PARAMETERS = {
     "enqueue": ("item", "delay_ms"),
@@ -185,26 +189,26 @@ class Guarded:
             if not self.capabilities.error_classes:
                 return Told(Answer.RETRYABLE)
             raise AdapterError(
-                f"{what} raised {_said(error)}; it may answer, or raise RetryableError"
+                f"{what} raised {said(error)}; it may answer, or raise RetryableError"
             ) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             name_of = type(error).__name__
             which = "RetryableError" if name in ("enqueue", "fetch") else "RetryableError or PermanentError"
             raise AdapterError(
-                f"{what} raised {_said(error)}; it should raise {which}, or name {name_of} "
+                f"{what} raised {said(error)}; it should raise {which}, or name {name_of} "
                 "in retryable=… or permanent=…"
             ) from error
         return Told(Answer.OK, self._checked(what, name, value))
 
     def plain(self, where: str, name: str, *args: object) -> Any:
-        """A call that has no way to fail: ``advance``, ``fail_next``, ``completions``."""
+        """A call that has no way to fail: ``advance``, ``fail_next``, ``completions``, ``close``."""
         what = f"{where}: {type(self.adapter).__name__}.{name}"
         try:
             return self._checked(what, name, self.watchdog.run(what, getattr(self.adapter, name), *args))
         except AdapterError:
             raise
-        except Exception as error:
-            raise AdapterError(f"{what} raised {_said(error)}; it should not fail") from error
+        except (Exception, SystemExit) as error:
+            raise AdapterError(f"{what} raised {said(error)}; it should not fail") from error
 
     def _checked(self, what: str, name: str, value: Any) -> Any:
         if name == "fetch":
@@ -248,6 +252,9 @@ class Guarded:
         return value
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
+    """An exception that a function of the adapter's author raised, and in which line of it."""
     told = " ".join(str(error).split())
-    return f"{type(error).__name__}({told[:120]!r})" if told else type(error).__name__
+    name = f"{type(error).__name__}({told[:120]!r})" if told else type(error).__name__
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != HERE]
+    return f"{name} in {Path(frames[0].filename).name}:{frames[0].lineno}" if frames else name

@@ -1,0 +1,113 @@
+"""Adapters that are wrong: each is told in one line, with the place and the remedy, and without a traceback of ours."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import faulty_stores
+import pytest
+from faulty_stores import PlainStore
+from hypothesis import settings
+
+from peeklock.harness.stores import check_store
+
+SHARED = PlainStore()
+FEW = settings(max_examples=50, database=None)
+
+
+class _Without(PlainStore):
+    renew = None  # type: ignore[assignment]
+
+
+class _OtherSignature(PlainStore):
+    def fetch(self) -> None:  # type: ignore[override]
+        return None
+
+
+class _OtherKind(PlainStore):
+    def fetch(self, lock_timeout_ms: int) -> Any:
+        return "i1"
+
+
+class _NoCount(PlainStore):
+    def fetch(self, lock_timeout_ms: int) -> Any:
+        found = super().fetch(lock_timeout_ms)
+        return None if found is None else faulty_stores.Delivery(found.item, found.token)
+
+
+class _OwnError(PlainStore):
+    def current(self, token: str) -> Any:
+        raise LookupError("no such\nlock")
+
+
+class _Exits(PlainStore):
+    def ack(self, token: str, completion: str | None) -> None:
+        sys.exit(3)
+
+
+class _IsNotClosed(PlainStore):
+    def close(self) -> None:
+        raise OSError("busy")
+
+
+@pytest.mark.parametrize(
+    ("make_store", "words"),
+    [
+        (
+            _Without,
+            "_Without has no method renew; give it renew(token, extend_for_ms), or declare renew=False",
+        ),
+        (_OtherSignature, "_OtherSignature.fetch cannot be called as fetch(lock_timeout_ms)"),
+        (_OtherKind, "_OtherKind.fetch returned 'i1'; it should return a peeklock.harness.adapter.Delivery"),
+        (_NoCount, "attempt_count is None; it should be a whole number, or declare attempt_counts=False"),
+        (_OwnError, "_OwnError.renew raised LookupError('no such lock') in faulty_stores.py:"),
+        (_Exits, "_Exits.ack raised SystemExit('3') in test_wrong_adapters.py:"),
+        (
+            _IsNotClosed,
+            "at the end of a run: _IsNotClosed.close raised OSError('busy') in test_wrong_adapters.py:",
+        ),
+        (lambda: 1 / 0, "make_store raised ZeroDivisionError('division by zero') in test_wrong_adapters.py:"),
+        (
+            lambda: None,
+            "make_store returned None; it should be a function that returns the adapter of a fresh,",
+        ),
+        (
+            PlainStore(),
+            "make_store is a PlainStore; it should be a function that returns the adapter of a fresh,",
+        ),
+        (
+            lambda: SHARED,
+            "before the first step: completions returned ('i1', 'result of step 3'); make_store should make a fresh,",
+        ),
+    ],
+)
+def test_a_wrong_adapter_is_told_in_one_line_with_the_remedy(make_store: Any, words: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the words are checked below
+        check_store(make_store, seed=1, settings=FEW)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [f.name for f in frames] == [
+        "test_a_wrong_adapter_is_told_in_one_line_with_the_remedy",
+        "check_store",
+    ]
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+
+
+def test_an_exception_of_the_stores_own_counts_as_what_it_is_said_to_be() -> None:
+    class Refuses(PlainStore):
+        def current(self, token: str) -> Any:
+            try:
+                return super().current(token)
+            except faulty_stores.PermanentError:
+                raise LookupError from None
+
+    assert check_store(Refuses, permanent=(LookupError,), settings=FEW, seed=1).coverage.complete
+
+
+def test_a_call_that_does_not_return_is_ended() -> None:
+    with pytest.raises(ValueError, match=r"Hangs\.renew did not return within 0\.3 s"):
+        check_store(faulty_stores.Hangs, call_limit_s=0.3, settings=FEW, seed=1)
