@@ -8,13 +8,16 @@ from pathlib import Path
 
 from attrs import evolve
 
+from peeklock.cli.proving import proofs_for
 from peeklock.cli.reference import changed, code, table
 from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.tracefile import read
 from peeklock.model.verdicts import Check, Judged, Verdict, check
 from peeklock.model.world import World
+from peeklock.proofs import Verdict as Proof
 from peeklock.spec.policy import BEFORE, POLICIES, RETRY, Policy, read_policy
-from peeklock.spec.protocol import Variant, protocol_over
+from peeklock.spec.promises import Promise
+from peeklock.spec.protocol import PROMISES, Variant, protocol_over
 
 SMALL_MAX_ATTEMPTS = 2
 """The worlds' own max_attempts, as the command's default."""
@@ -81,7 +84,7 @@ def _what_if() -> str:
         broken, before = _broken(_checked(path, 1)), _broken(_checked(base.name, 1))
         fields = "<br>".join(code(f"{name} = {value}") for name, value in changed(policy, base))
         exit_code = "0" if _checked(path, 1).as_stated else "1"
-        link = f"[{Path(path).stem}]({Path(path).relative_to('docs')})"
+        link = f"[{Path(path).stem}](#{Path(path).stem}) ([file]({Path(path).relative_to('docs')}))"
         rows.append(
             (link, code(base.name), fields, in_order(broken - before), in_order(before - broken), exit_code)
         )
@@ -116,9 +119,30 @@ def _dishonest() -> str:
     return table(("policy", "broken by default", "broken with it", "of which new"), rows)
 
 
+def _proved() -> str:
+    every = {name: proofs_for(World(Variant(policy)), PROMISES) for name, policy in POLICIES.items()}
+
+    def cell(policy: str, promise: Promise) -> str:
+        proofs = every[policy]
+        if policy in promise.silent_in:
+            return "-"
+        if proofs.verdict(promise) is Proof.PROVED:
+            return "proved"
+        limited = proofs.assuming_less(promise)
+        return f"only without {'; or without '.join(limited)}" if limited else proofs.verdict(promise).value
+
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for promise in PROMISES:
+        alike.setdefault(tuple(cell(name, promise) for name in POLICIES), []).append(promise.id)
+    return table(
+        ("promises", *map(code, POLICIES)), ((", ".join(ids), *cells) for cells, ids in alike.items())
+    )
+
+
 FINDINGS: dict[str, Callable[[], str]] = {
     "promise table": _promise_table,
     "size of the search": _size_of_search,
+    "proved": _proved,
     "what if": _what_if,
     "runs": _runs,
     "dishonest permanent errors": _dishonest,

@@ -52,6 +52,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(there), f"{name(page)}: {target}"
 
 
+def test_the_map_of_the_documentation_leads_to_every_page() -> None:
+    page = ROOT / "docs" / "README.md"
+    linked = {t.partition("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))}
+    assert {p.name for p in page.parent.glob("*.md")} - {page.name} - linked == set(), (
+        "add them to docs/README.md"
+    )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands_that_are_shown_exist(page: Path) -> None:
     for block in fences(page.read_text(encoding="utf-8")):
@@ -73,7 +81,9 @@ def documented() -> dict[str, tuple[set[str], set[str], int]]:
     """What docs/what-if.md says of each policy file: what it breaks, what it mends, and the exit code."""
     text = (ROOT / "docs" / "what-if.md").read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| \[[^\]]*\]\(policies/(\S+)\) \|.*\| ([^|]*) \| ([^|]*) \| (\d) \|$", text, re.MULTILINE
+        r"^\| \[[^\]]*\]\(#\S+\) \(\[file\]\(policies/(\S+)\)\) \|.*\| ([^|]*) \| ([^|]*) \| (\d) \|$",
+        text,
+        re.MULTILINE,
     )
     return {file: (_ids(breaks), _ids(mends), int(code)) for file, breaks, mends, code in rows}
 
