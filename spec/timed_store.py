@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Event
+from peeklock.spec.actions import ABANDONS, ACKS, Action, Answer, Call, Event, Label
 from peeklock.spec.capabilities import Capabilities, Order, honest, store_alone
 from peeklock.spec.evaluate import (
     INITIAL_ITEM,
@@ -208,6 +208,16 @@ class TimedStore:
 
     def _actions(self, faults: frozenset[str]) -> tuple[Action, ...]:
         return specialized(store_alone(self.capabilities), variant(self.capabilities, faults).settings)
+
+    @property
+    def provoked(self) -> frozenset[Label]:
+        """What callers can bring about who only drop requests and responses, and so see retryable errors."""
+        return frozenset(
+            stepper.action.label
+            for (_, fault), steppers in self._steppers.items()
+            for stepper in steppers
+            if fault is Fault.NONE or (fault in MADE and stepper.action.label.answer is Answer.RETRYABLE)
+        )
 
     def outcomes(self, moment: Moment, step: Step) -> tuple[Outcome, ...]:
         """In which ways a call may come out; those that differ only in what is answered are one.

@@ -26,9 +26,9 @@ from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.steps import Program
 from peeklock.harness.telling import told, write
 from peeklock.harness.wrapping import AdapterError, Guarded, Watchdog, check_adapter, said
-from peeklock.spec.actions import Answer, Call
+from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
-from peeklock.spec.timed_store import honest_actions
+from peeklock.spec.timed_store import honest_actions, timed_store
 
 MOST_BUSY = 0.5
 """Above this share of calls that answer a retryable error by themselves, nothing can be said."""
@@ -131,10 +131,14 @@ def left_out(capabilities: Capabilities) -> dict[str, str]:
         found["the very end of a lock or a delay, and what is long after it"] = (
             "its clock cannot be moved: nothing is looked at nearer to an end than half the shortest lock"
         )
+    delays = {Call.ENQUEUE: capabilities.enqueue_delay, Call.ABANDON: capabilities.abandon_delay}
+    for call, has_delay in delays.items():
+        if call in capabilities.calls and not has_delay:
+            found[f"{call.value} with a delay"] = "the store is declared to have none"
+    provoked = timed_store(capabilities).provoked
     for action in honest_actions(capabilities):
-        label = action.label
-        if label.takes_effect and label.answer is Answer.PERMANENT:
-            found[str(label)] = (
+        if action.label not in provoked:
+            found[str(action.label)] = (
                 "faults are made as retryable errors; the store would have to fail so by itself"
             )
     return found
