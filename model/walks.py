@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from attrs import frozen
@@ -21,6 +22,8 @@ from peeklock.spec.protocol import PROMISES
 from peeklock.spec.terms import ITEM, WORKER, substitute
 
 CODE_LENGTH = 5
+MOST_SEARCHED = 20_000
+"""States among which a way to break a promise is looked for while somebody waits."""
 
 
 @frozen(eq=False)
@@ -64,9 +67,34 @@ class Explorer:
 
     def _move(self, stepper: Stepper, state: State, w: int, i: int) -> Move:
         action, later = stepper.action, stepper.takes(*state, w, i)
-        step = [broken for broken, keeps in self._asks(action) if not keeps(*state, w, i)]
-        newly = [broken for broken, keeps in self._always if keeps(*state) and not keeps(*later)]
-        return Move(Taken(action, w, i), later, line(action, state, later, w, i), _in_order([*step, *newly]))
+        breaks = _in_order(self._broken(action, state, later, w, i))
+        return Move(Taken(action, w, i), later, line(action, state, later, w, i), breaks)
+
+    def _broken(self, action: Action, state: State, later: State, w: int, i: int) -> Iterator[Broken]:
+        """The parts that a step breaks: first those about steps, then those about states that were true."""
+        yield from (broken for broken, keeps in self._asks(action) if not keeps(*state, w, i))
+        yield from (broken for broken, keeps in self._always if keeps(*state) and not keeps(*later))
+
+    def way_to_break(self, start: State, promise: Promise, most: int = MOST_SEARCHED) -> list[Move] | None:
+        """A shortest way from a state to a step that breaks a promise; None where so many states show none."""
+        came_by: dict[State, tuple[State, Stepper, int, int] | None] = {start: None}
+        todo = deque([start])
+        while todo and len(came_by) <= most:
+            state = todo.popleft()
+            for stepper in self._steppers:
+                for w, i in stepper.choices(state):
+                    later = stepper.takes(*state, w, i)
+                    if any(b.promise is promise for b in self._broken(stepper.action, state, later, w, i)):
+                        way = [self._move(stepper, state, w, i)]
+                        by = came_by[state]
+                        while by is not None:
+                            way.insert(0, self._move(by[1], by[0], *by[2:]))
+                            by = came_by[by[0]]
+                        return way
+                    if later not in came_by:
+                        came_by[later] = (state, stepper, w, i)
+                        todo.append(later)
+        return None
 
     def _asks(self, action: Action) -> list[tuple[Broken, Callable[..., bool]]]:
         """What the promises ask of a step of this action; worked out when it is first met."""
@@ -95,9 +123,9 @@ def _by_hand(move: Move) -> tuple[bool, int, str]:
     return move.taken.hand < 0, move.taken.hand, move.line.who if move.taken.hand < 0 else ""
 
 
-def _in_order(broken: Sequence[Broken]) -> tuple[Broken, ...]:
+def _in_order(broken: Iterable[Broken]) -> tuple[Broken, ...]:
     """Each promise once, in their order."""
-    first = {b.promise.id: b for b in reversed(broken)}
+    first = {b.promise.id: b for b in reversed(tuple(broken))}
     return tuple(first[p.id] for p in PROMISES if p.id in first)
 
 

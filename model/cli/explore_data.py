@@ -10,7 +10,7 @@ from typing import Any
 
 from peeklock.harness.tale import note_on
 from peeklock.model.term_table import TermTable
-from peeklock.model.walks import code_of, fingerprint
+from peeklock.model.walks import MOST_SEARCHED, code_of, fingerprint
 from peeklock.model.world import World
 from peeklock.spec.actions import Action, Metric
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, ITEM_VARIABLES, PLACE, WORKER_VARIABLES
@@ -129,6 +129,7 @@ def as_data(world: World) -> dict[str, Any]:
         ],
         "inHand": IN_HAND.name,
         "allowedBy": {m.value: [life.name for life in allowed_by(m, policy)] for m in Metric},
+        "mostSearched": MOST_SEARCHED,
         "faults": {f.name: f.sentence for f in KNOWN_FAULTS},
     }
     data["terms"] = writer.table.rows

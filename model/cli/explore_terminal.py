@@ -14,10 +14,11 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.explore_load import Run, is_trace, recorded, walk_in
 from peeklock.cli.explore_page import as_page
 from peeklock.cli.explore_text import Walk, standing, step_text, summary
+from peeklock.cli.options import promises_of
 from peeklock.cli.show import tell_steps
 from peeklock.harness.tale import Tale, TaleStep, tale_of_steps
 from peeklock.model.export_common import write_whole
-from peeklock.model.walks import Move, PositionError
+from peeklock.model.walks import MOST_SEARCHED, Move, PositionError
 from peeklock.spec.protocol import PROMISES
 
 LATEST = 3
@@ -29,6 +30,7 @@ HELP = """\
   r, e      to the start, to the end of the walk or run
   h         how it came to this: the whole walk in lanes
   p         the promises: which are broken, which a next step could break
+  n ID      the nearest way to break that promise from here, to be followed
   s         the place as text, to paste into a review
   g PLACE   go to a position, as a link or a summary has it
   m [N]     the runs that can be followed; follow the one with this number
@@ -52,6 +54,7 @@ class Terminal:
             "h": lambda _: self._tell(0),
             "p": lambda _: self._promises(),
             "s": lambda _: self._say(summary(self._walk).rstrip()),
+            "n": self._nearest,
             "g": self._go_to,
             "m": self._run,
             "l": self._load,
@@ -92,7 +95,7 @@ class Terminal:
         name, _, rest = line.partition(" ")
         if name not in self._commands:
             raise UsageError(
-                f"unknown: {line[:40]!r}; allowed: a number, b, f, r, e, h, p, s, g, m, l, w, ?, q"
+                f"unknown: {line[:40]!r}; allowed: a number, b, f, r, e, h, p, n, s, g, m, l, w, ?, q"
             )
         self._commands[name](rest.strip())
 
@@ -177,6 +180,18 @@ class Terminal:
         if note:
             self._say(note)
         self._show()
+
+    def _nearest(self, pid: str) -> None:
+        promises, walk = promises_of(pid), self._walk
+        if len(promises) != 1:
+            raise UsageError("n takes one promise")
+        (promise,) = promises
+        way = walk.explorer.way_to_break(walk.state, promise)
+        if way is None:
+            raise UsageError(f"nothing breaks {promise.id} within {MOST_SEARCHED} states from here")
+        walk.lead(way)
+        self._say(f"{promise.id} can be broken in {len(way)} step{'s' if len(way) > 1 else ''} from here.")
+        self._choices()
 
     def _run(self, number: str) -> None:
         if not number:

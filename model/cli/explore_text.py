@@ -56,8 +56,12 @@ class Walk:
         """Take a step; what was to follow in a loaded run is forgotten, unless it is the step that was to follow."""
         following = self.path[self.at].taken if self.at < len(self.path) else None
         if following != move.taken:
-            self.path[self.at :] = [move]
+            self.lead([move])
         self.at += 1
+
+    def lead(self, moves: Iterable[Move]) -> None:
+        """Let these steps follow from here, instead of what was to follow."""
+        self.path[self.at :] = moves
 
     def go(self, at: int) -> None:
         """Stand after so many steps, or at the nearest end."""

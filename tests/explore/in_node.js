@@ -17,6 +17,11 @@ const told = walks.map(positions => {
       summary: summary(walk),
     };
   });
-  return {note, places};
+  walk.go(0);
+  const ways = Object.fromEntries(data.promises.map(({id}) => {
+    const way = spec.wayToBreak(walk.state, id, 500);
+    return [id, way && way.map(move => move.step)];
+  }));
+  return {note, places, ways};
 });
 process.stdout.write(JSON.stringify(told));

@@ -127,6 +127,16 @@ def test_several_runs_can_be_chosen_from(talk: Talk) -> None:
     assert "S13 was broken at step" in text
 
 
+def test_the_nearest_way_to_break_a_promise_is_looked_for_from_where_the_walk_stands(talk: Talk) -> None:
+    text = talk(["n S12", "e", "b", "n S12", "n S12,S13", "n", "r", "n S1"], "--workers", "1")
+    assert "S12 can be broken in 7 steps from here." in text
+    assert "S12 can be broken in 1 step from here." in text
+    assert "✗ this step breaks S12" in text
+    assert "n takes one promise" in text
+    assert "no promise given" in text
+    assert last(text)[-1].startswith("nothing breaks S1 within ")
+
+
 @pytest.mark.parametrize("path", sorted(RUNS.glob("*.jsonl")), ids=lambda p: p.stem)
 def test_a_recorded_run_is_followed_by_one_of_its_explanations(path: Path, talk: Talk) -> None:
     header, entries = read(path)

@@ -144,6 +144,23 @@ def test_the_step_that_breaks_a_promise_is_marked_before_and_after(page: Path) -
 
 
 @pytest.mark.browser
+def test_the_nearest_way_to_break_a_promise_can_be_followed(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        tab.value("page.go(3)")
+        tab.value("page.show('S13')")
+        tab.value("document.querySelector('#promise button').click()")
+        steps = int(tab.value(PLACE).removeprefix("step 3 of "))
+        assert f"S13 can be broken in {steps - 3} steps" in tab.value(
+            "document.querySelector('#note').textContent"
+        )
+        tab.press("End")
+        assert tab.value("document.querySelector('#broken').textContent").startswith(
+            f"✗ S13 is broken at step {steps}"
+        )
+        assert tab.complaints() == []
+
+
+@pytest.mark.browser
 def test_a_link_leads_back_to_the_place_and_so_does_the_browsers_own_way_back(page: Path, s12: Run) -> None:
     steps = s12.position.split("/")
     with Browser(page, 1280, 800) as tab:

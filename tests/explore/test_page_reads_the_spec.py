@@ -18,6 +18,7 @@ from peeklock.model.walks import Explorer, Move, step_of
 from peeklock.model.world import World
 from peeklock.spec.evaluate import State
 from peeklock.spec.policy import POLICIES, read_policy
+from peeklock.spec.protocol import PROMISES
 from peeklock.spec.terms import negate
 
 HERE = Path(__file__).parent
@@ -89,6 +90,18 @@ def test_the_page_and_python_agree_on_random_walks(name: str) -> None:
             assert found == place
     assert sum(len(place["moves"]) for walk in here for place in walk) > 1000
     assert any("≠ in truth" in place["summary"] for walk in here for place in walk)
+
+
+@pytest.mark.adapters
+def test_the_page_and_python_find_the_same_nearest_way_to_break_a_promise() -> None:
+    world = world_of(POLICIES["before"], workers=1, items=1)
+    explorer = Explorer(world)
+    (found,) = in_node(world, [[Walk(explorer).position]])
+    ways = {p.id: explorer.way_to_break(world.initial(), p, 500) for p in PROMISES}
+    assert found["ways"] == {
+        pid: None if way is None else [str(step_of(m.taken)) for m in way] for pid, way in ways.items()
+    }
+    assert {pid for pid, way in ways.items() if way} >= {"S10", "S12"}
 
 
 @pytest.mark.adapters

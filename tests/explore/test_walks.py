@@ -9,7 +9,7 @@ from attrs import evolve
 from wandering import WORLDS, places, wander, world_of
 
 from peeklock.cli.explore_text import deliveries
-from peeklock.harness.engine import StepPromises
+from peeklock.harness.kept import StepPromises
 from peeklock.harness.world import Core
 from peeklock.model.lives import life_of, moves
 from peeklock.model.verdicts import check
@@ -40,7 +40,7 @@ def named(world: World) -> str:
 
 @pytest.mark.parametrize("world", WORLDS, ids=named)
 def test_each_step_breaks_what_the_monitor_says_that_it_breaks(world: World) -> None:
-    explorer, promises = Explorer(world), StepPromises(world.variant, world.actions)
+    explorer, promises = Explorer(world), StepPromises(world.variant)
     broken = 0
     for seed in range(10):
         for walk, possible in places(wander(explorer, seed, 30)):

@@ -66,8 +66,8 @@ class Page {
     location.hash = this.walk.position();
     if (wasChoosing) this.focusChoice();
     const {moves} = this, last = this.walk.taken.at(-1);
-    at("said").textContent = `${last ? `Step ${this.walk.at}: ${stepText(last)}. ${last.truth.join("; ")}` : "The start"}; `
-      + `${moves.length} steps can be next.`;
+    const where = last ? `Step ${this.walk.at}: ${stepText(last)}. ${last.truth.join("; ")}` : "The start";
+    at("said").textContent = `${where}; ${moves.length} steps can be next.`;
   }
 
   followLink() {
@@ -84,7 +84,7 @@ class Page {
     const note = this.walk.goTo(run.position);
     this.walk.go(0);
     const steps = this.walk.path.length - 1;
-    this.note([note, run.note, `${run.title}: ${steps} steps. Forward (→) follows it, or leave it at any step.`]
+    this.note([note, run.note, `${run.title}: ${steps} steps. Forward (→) follows it; leave it where you like.`]
       .filter(text => text).join(" "));
     this.draw();
   }
@@ -98,8 +98,8 @@ class Page {
       if (typeof position !== "string") throw new Error("no position in it");
       this.load({title: file.name, position, note: ""});
     } catch (error) {
-      this.note(`${file.name} is no walk (${error.message}). A walk is what “peeklock explore --json” or “peeklock explain `
-        + "--json” prints; a recorded run is loaded by “peeklock explore --load FILE --html PAGE”.");
+      this.note(`${file.name} is no walk (${error.message}). A walk is what “peeklock explore --json” or `
+        + "“peeklock explain --json” prints; for a recorded run: “peeklock explore --load FILE --html PAGE”.");
     }
   }
 
@@ -198,7 +198,7 @@ class Page {
   deliveryCards() {
     const {deliveries} = this.walk, {data} = this.spec;
     if (!deliveries.length) return [make("p", {class: "faint"}, "Nothing was fetched yet.")];
-    return deliveries.map(({name, lives, holders, verdicts}) => {
+    return deliveries.reverse().map(({name, lives, holders, verdicts}) => {
       const life = lives.at(-1), drawing = this.life.cloneNode(true);
       drawing.querySelector("title").textContent = `${name}: ${lives.map(lower).join(", then ")}`;
       for (const past of lives) drawing.querySelector(`[data-life="${past}"]`).classList.add("was");
@@ -226,9 +226,15 @@ class Page {
       return make("button", {
         class: `chip ${kind}`, title: text, "aria-label": `${id}, ${says}: ${text}`,
         "aria-expanded": String(this.shown === id),
-        onclick: () => { this.shown = this.shown === id ? null : id; this.draw(); at("promises").querySelector(`[aria-label^="${id},"]`).focus(); },
+        onclick: () => this.show(id),
       }, `${mark}${id}`);
     });
+  }
+
+  show(id) {
+    this.shown = this.shown === id ? null : id;
+    this.draw();
+    at("promises").querySelector(`[aria-label^="${id},"]`).focus();
   }
 
   drawPromise() {
@@ -239,7 +245,18 @@ class Page {
     at("promise").replaceChildren(
       make("p", {}, make("b", {}, promise.id), ` ${promise.text}`),
       make("ul", {}, promise.parts.map(({text}) => make("li", {}, text))),
-      ...breaking.map(([move, k]) => make("p", {class: "what"}, `✗ choice ${k + 1} would break it: ${stepText(move)}`)));
+      ...breaking.map(([move, k]) =>
+        make("p", {class: "what"}, `✗ choice ${k + 1} would break it: ${stepText(move)}`)),
+      make("button", {onclick: () => this.leadToBreak(promise.id)}, "Look for the nearest way to break it"));
+  }
+
+  leadToBreak(id) {
+    const way = this.spec.wayToBreak(this.walk.state, id);
+    if (way) this.walk.lead(way);
+    this.draw();
+    this.note(way
+      ? `${id} can be broken in ${way.length} step${way.length > 1 ? "s" : ""} from here. Forward (→) takes them.`
+      : `Nothing breaks ${id} within ${this.spec.data.mostSearched} states from here.`);
   }
 
   drawWalk() {
@@ -262,9 +279,11 @@ class Page {
       move.note ? make("span", {class: "note"}, ` (${move.note})`) : null) : null,
     ...move.faults.map(name => make("p", {}, chip("fault", name)))];
     const cells = Object.fromEntries(lanes.map(lane => [lane, []]));
-    if (move.who in cells) cells[move.who] = [make("p", {}, move.does), ...paragraphs(move.belief.map(b => `it ${b}`), "belief")];
+    const believes = paragraphs(move.belief.map(text => `it ${text}`), "belief");
+    if (move.who in cells) cells[move.who].push(make("p", {}, move.does), ...believes);
     else store.unshift(make("p", {}, `${move.who}: ${move.does}`));
-    const truth = [...paragraphs(move.truth), ...paragraphs(move.breaks.map(b => `✗ this step breaks ${b.id}`), "mark")];
+    const marks = paragraphs(move.breaks.map(({id}) => `✗ this step breaks ${id}`), "mark");
+    const truth = [...paragraphs(move.truth), ...marks];
     const kinds = [wrong ? "wrong" : "step", number > walk.at && "to-come", number === walk.at && "chosen"];
     return make("tr", {class: kinds.filter(kind => kind).join(" "), "aria-current": number === walk.at ? "step" : null,
       onclick: () => this.go(number)},

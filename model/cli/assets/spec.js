@@ -43,24 +43,47 @@ class Spec {
     return Boolean(this.terms[term]({before: state, after, names: [w, i, t]}));
   }
 
-  /** The steps that can be next, each told: those of each worker, then the orchestrator's, then those of time. */
-  moves(state) {
-    const found = [];
+  /** What can be next: each action that is enabled, for whom, and the state after it. */
+  *successors(state) {
     const [workers, items] = state.map(records => records.map((_, k) => k));
     for (const action of this.data.actions)
       for (const w of action.hasWorker ? workers : [0])
         for (const i of action.hasItem ? items : [0])
-          if (action.guards.every(g => this.holds(g, state, w, i))) found.push(this.move(action, state, w, i));
-    const rank = move => (move.action.hasWorker ? move.w : workers.length);
-    return found
-      .map((move, k) => [move, k])
+          if (action.guards.every(g => this.holds(g, state, w, i)))
+            yield {action, w, i, before: state, after: this.taken(action, state, w, i)};
+  }
+
+  /** The steps that can be next, each told: those of each worker, then the orchestrator's, then those of time. */
+  moves(state) {
+    const rank = move => (move.action.hasWorker ? move.w : state[0].length);
+    return [...this.successors(state)]
+      .map((step, k) => [this.move(step), k])
       .sort(([a, j], [b, k]) => rank(a) - rank(b)
         || (a.action.hasWorker ? 0 : Number(a.who > b.who) - Number(a.who < b.who)) || j - k)
       .map(([move]) => move);
   }
 
-  move(action, state, w, i) {
-    const after = this.taken(action, state, w, i);
+  /** A shortest way from a state to a step that breaks a promise; null where so many states show none. */
+  wayToBreak(state, id, most = this.data.mostSearched) {
+    const p = this.data.promises.findIndex(promise => promise.id === id);
+    const cameBy = new Map([[JSON.stringify(state), null]]);
+    for (const key of cameBy.keys()) { // what is added meanwhile comes last
+      if (cameBy.size > most) break;
+      for (const step of this.successors(JSON.parse(key))) {
+        if (this.falsePart(p, step) >= 0) {
+          const way = [step];
+          for (let by = cameBy.get(key); by; by = cameBy.get(JSON.stringify(by.before))) way.unshift(by);
+          return way.map(taken => this.move(taken));
+        }
+        const later = JSON.stringify(step.after);
+        if (!cameBy.has(later)) cameBy.set(later, step);
+      }
+    }
+    return null;
+  }
+
+  move(step) {
+    const {action, w, i, before: state, after} = step;
     const said = sayings => this.said(sayings, state, after, w, i);
     const cause = action.causes.find(([, , enough]) => this.holds(enough, state, w, i)) || action.causes.at(-1);
     return {
@@ -73,7 +96,7 @@ class Spec {
       belief: action.hasWorker ? said(action.belief) : [],
       faults: cause ? cause[0] : [],
       note: cause ? cause[1] : "",
-      breaks: this.broken(action, state, after, w, i),
+      breaks: this.broken(step),
     };
   }
 
@@ -89,18 +112,19 @@ class Spec {
   }
 
   /** The promises that a step breaks, each with the first part of it that is false. */
-  broken(action, state, after, w, i) {
-    const asked = action.asks.filter(([, , term]) => !this.holds(term, state, w, i));
-    const found = new Map(asked.reverse().map(([promise, part]) => [promise, part]));
-    this.data.promises.forEach((promise, p) => {
-      const part = promise.parts.findIndex(
-        ({state: term}) => term !== null && this.holds(term, state) && !this.holds(term, after));
-      if (part >= 0 && !found.has(p)) found.set(p, part);
+  broken(step) {
+    return this.data.promises.flatMap(({id, text, parts}, p) => {
+      const part = this.falsePart(p, step);
+      return part < 0 ? [] : [{id, text, part: parts[part].text}];
     });
-    return [...found].sort(([a], [b]) => a - b).map(([p, k]) => {
-      const promise = this.data.promises[p];
-      return {id: promise.id, text: promise.text, part: promise.parts[k].text};
-    });
+  }
+
+  /** Which part of a promise a step breaks: one about steps first, then one about states that was true; -1 for none. */
+  falsePart(p, {action, w, i, before, after}) {
+    const asked = action.asks.find(([promise, , term]) => promise === p && !this.holds(term, before, w, i));
+    if (asked) return asked[1];
+    return this.data.promises[p].parts.findIndex(
+      ({state: term}) => term !== null && this.holds(term, before) && !this.holds(term, after));
   }
 
   /** The words of every saying whose condition holds, filled. */

@@ -14,11 +14,14 @@ class Walk {
 
   take(move) {
     const next = this.path[this.at + 1];
-    if (!next || next.move.step !== move.step) {
-      this.path.length = this.at + 1;
-      this.path.push({state: move.after, move});
-    }
+    if (!next || next.move.step !== move.step) this.lead([move]);
     this.at += 1;
+  }
+
+  /** Let these steps follow from here, instead of what was to follow. */
+  lead(moves) {
+    this.path.length = this.at + 1;
+    for (const move of moves) this.path.push({state: move.after, move});
   }
 
   go(at) { this.at = Math.min(Math.max(at, 0), this.path.length - 1); }
