@@ -96,13 +96,16 @@ def test_every_policy_file_is_documented() -> None:
     assert set(documented()) == {p.name for p in POLICY_FILES}
 
 
-@pytest.mark.parametrize("path", POLICY_FILES, ids=lambda p: p.stem)
-def test_a_policy_file_does_what_is_documented(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("file", ["longer-grace", "no-cancellation-ack", "abandon-revives"])
+def test_the_command_says_of_a_policy_file_what_the_table_says(
+    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # The table of all files is made anew in test_fresh.py; here is one file that changes no verdict, one that mends and
+    # one that breaks.
     monkeypatch.chdir(ROOT)
-    breaks, mends, expected = documented()[path.name]
-    code = main.run(["check", "--policy", name(path), "--items", "1", "--no-proof", "--no-causes"])
+    breaks, mends, expected = documented()[f"{file}.toml"]
+    path = f"docs/policies/{file}.toml"
+    code = main.run(["check", "--policy", path, "--items", "1", "--no-proof", "--no-causes"])
     differs = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not as stated")]
     assert code == expected
     assert _ids("".join(differs)) == breaks | mends
