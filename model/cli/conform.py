@@ -13,8 +13,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import hypothesis
+from attrs import evolve
 
-from peeklock.cli.conform_show import Found, Outcome, runnable, show, write_all
+from peeklock.cli.conform_show import Found, Outcome, in_json, making, runnable, show, write_all
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
 from peeklock.cli.progress import Progress
@@ -172,8 +173,9 @@ def _check_store(options: argparse.Namespace, command: list[str], progress: Prog
             )
         except ContractViolation as error:
             # The shortest run was made last.
-            text = "\n\n".join((as_text(tale_of(error.failure)), "\n".join(told_again(error.failure))))
-            return Found(tuple(command), error.failure, text.rstrip(), program.transcript)
+            failure = evolve(error.failure, makes=making(tuple(command)))
+            text = "\n\n".join((as_text(tale_of(failure, in_json)), "\n".join(told_again(failure))))
+            return Found(tuple(command), failure, text.rstrip(), program.transcript)
 
 
 def _check_worker(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from peeklock.harness.failure import Failure
+from peeklock.harness.hindsight import Excuse
 from peeklock.harness.lanes import as_text
 from peeklock.harness.page import as_html
 from peeklock.harness.replay import parted_at
@@ -14,18 +17,24 @@ from peeklock.harness.retelling import tell
 from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.tale import Tale
 
+Said: TypeAlias = Callable[[Excuse], str]
+"""How a capability is written."""
+in_python: Said = attrgetter("in_python")
 WIDTH = 100
 
 
-def tale_of(failure: Failure) -> Tale:
+def tale_of(failure: Failure, said: Said = in_python) -> Tale:
     """The failure, told step by step."""
     found = f"Found in run {failure.runs}, after {failure.seconds:.1f} s"
     notes = [f"{found}." if failure.seed is None else f"{found}; seed={failure.seed} finds it again."]
+    excuses = " or ".join(said(one) for one in failure.excuses)
     if not failure.deterministic:
         notes = [
             f"{found}.",
             "The store is nondeterministic: the same calls, made again, were answered otherwise.",
         ]
+    if excuses:
+        notes.insert(0, f"This run would conform if the store declared {excuses}.")
     return tell(
         failure.observations,
         lambda: StoreJudge(
@@ -68,7 +77,7 @@ def told_again(failure: Failure) -> Iterator[str]:
         yield "≠      there it ended otherwise"
 
 
-def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
+def write(failure: Failure, directory: Path, said: Said = in_python) -> tuple[Path, ...]:
     """Write the files of a failure into a folder of its own in this directory, and return what was written."""
     folder = folder_of(failure, directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +85,7 @@ def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
     program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
     texts = {
-        "failure.html": as_html(tale_of(failure), {"reproduce.py": program, "trace.jsonl": trace}),
+        "failure.html": as_html(tale_of(failure, said), {"reproduce.py": program, "trace.jsonl": trace}),
         "reproduce.py": program,
         "trace.jsonl": trace,
     }
