@@ -65,6 +65,8 @@ def excuses(run: Run, capabilities: Capabilities) -> tuple[Excuse, ...]:
             changed: dict[str, Any] = {field.name: value}
             declared = evolve(capabilities, **changed)
             seen = tuple(_as_seen(one, declared) for one in run.observations)
+            if not calls <= set(declared.calls):
+                continue
             if seen == run.observations and not calls & _differing(capabilities, declared):
                 continue
             looks = {} if declared.completion is CompletionWrite.NONE else run.looks
@@ -90,7 +92,7 @@ def _differing(one: Capabilities, other: Capabilities) -> set[Call | None]:
 def _ways(capabilities: Capabilities) -> set[tuple[str, Call | None]]:
     # As texts, since two terms that say the same are not the same.
     return {
-        (repr((a.name, a.guards, a.effects, a.timer, a.prolongs)), a.label.call)
+        (repr((a.label, a.guards, a.effects, a.timer, a.prolongs)), a.label.call)
         for a in honest_actions(capabilities)
     }
 
