@@ -1,7 +1,6 @@
-"""Test files are imported by path; this lets them import helpers: those beside them and those of conform/."""
+"""Test files are imported by path; this lets them import the helpers that lie beside them."""
 
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "conform")]
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,4 +1,4 @@
-"""Test files are imported by path; this lets them import helpers: those beside them and those of conform/."""
+"""Test files are imported by path; this lets them import the helpers that lie beside them."""
 
 import logging
 import sys
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "conform")]
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)
