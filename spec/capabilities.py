@@ -167,6 +167,8 @@ class Capabilities:
 STANDARD = Capabilities()
 OF_A_STORE = frozenset({"S1", "S2", "S3", "S4", "S5", "S6", "C1", "C2", "C4", "C6"})
 """The promises that speak of the store alone; the others are about workers that keep to a policy."""
+OF_COMPLETIONS = frozenset({"S1", "S2", "S3"})
+"""Those of them that no answer breaks by itself: they speak of completions, at which somebody has to look."""
 
 
 def outcomes(capabilities: Capabilities) -> tuple[Piece, ...]:

@@ -52,7 +52,8 @@ delivers = calling(Call.FETCH, answers=(Answer.OK,))
 
 C1 = Promise(
     "C1",
-    "an item is handed out only when it is visible and not locked, and only to a worker that is free",
+    "an item is handed out only when it is visible and not locked, the oldest first, "
+    "and only to a worker that is free",
     (
         at("the row was visible, and unlocked or expired", takes, lambda s: fetchable(s.i)),
         at(

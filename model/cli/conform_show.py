@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +19,7 @@ from peeklock.harness.telling import folder_of, tale_of, write
 from peeklock.harness.wire import handshake
 from peeklock.harness.worker_failure import UNKNOWN, WorkerFailure
 
+in_json = attrgetter("in_json")
 MOST_WIRE_LINES = 60
 """So many lines of what was said are shown; all of them are in the artifacts."""
 
@@ -30,14 +33,10 @@ class Found:
     text: str
     """The failure as it is printed."""
     wire: tuple[str, ...]
-    """None where several programs were spoken to at once."""
 
     def files(self) -> dict[str, str]:
         """What is written beside the page and the trace, by name."""
-        files = {"report.txt": f"{self.text}\n"}
-        if not self.wire:
-            return files
-        files["wire.txt"] = "".join(f"{line}\n" for line in self.wire)
+        files = {"report.txt": f"{self.text}\n", "wire.txt": "".join(f"{line}\n" for line in self.wire)}
         if isinstance(self.failure, WorkerFailure):
             files["reproduce.py"] = runnable(self.failure.program(), self.command)
         else:
@@ -45,21 +44,21 @@ class Found:
             asked = [line[2:] for line in self.wire if line.startswith("> ")]
             first = json.dumps(handshake("store"))
             files["requests.jsonl"] = "".join(f"{line}\n" for line in (first, *asked))
-            files["reproduce.py"] = self.failure.program() + _MAIN.format(list(self.command))
         return files
 
 
 Outcome: TypeAlias = Report | Found | str
 """What came of a check; a text where nothing can be said."""
 
-_MAIN = """
 
-if __name__ == "__main__":
-    from peeklock.harness.wire_store import StoreProgram
-
-    with StoreProgram({!r}) as program:
-        reproduce(program.new_store())
-"""
+def making(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of Python that reproduce a run on the store that this program is."""
+    return (
+        "from peeklock.harness.wire_store import StoreProgram",
+        "",
+        f"with StoreProgram({list(command)!r}, {_here()}) as program:",
+        "    reproduce(program.new_store())",
+    )
 
 
 def runnable(text: str, command: tuple[str, ...], indent: str = "") -> str:
@@ -67,9 +66,14 @@ def runnable(text: str, command: tuple[str, ...], indent: str = "") -> str:
     lines = (
         "from peeklock.harness.wire_worker import WorkerProgram",
         "",
-        f"run_worker = WorkerProgram({list(command)!r}).run_worker",
+        f"run_worker = WorkerProgram({list(command)!r}, {_here()}).run_worker",
     )
     return text.replace(indent + UNKNOWN, "\n".join((indent + line).rstrip() for line in lines))
+
+
+def _here() -> str:
+    """A program may be named, or name files, as seen from where it was started."""
+    return f"directory={os.getcwd()!r}"
 
 
 def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> None:
@@ -85,8 +89,8 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
     if isinstance(outcome.failure, WorkerFailure):
         print(outcome.text)
     else:
-        tell_tale(console(), tale_of(outcome.failure))
-        if outcome.wire and not written:
+        tell_tale(console(), tale_of(outcome.failure, in_json))
+        if not written:
             print("\nthe same run in JSON lines (> to the program, < from it):\n")
             for line in outcome.wire[:MOST_WIRE_LINES]:
                 print(f"  {line}")
@@ -100,7 +104,9 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
 def write_all(directory: Path, found: Found) -> list[Path]:
     """Write all that is to be kept of a failure into a folder of its own."""
     try:
-        paths = [] if isinstance(found.failure, WorkerFailure) else list(write(found.failure, directory))
+        paths = (
+            [] if isinstance(found.failure, WorkerFailure) else list(write(found.failure, directory, in_json))
+        )
         folder = folder_of(found.failure, directory)
         folder.mkdir(exist_ok=True)
         for name, text in found.files().items():
@@ -126,7 +132,6 @@ def _data(options: argparse.Namespace, outcome: Outcome, written: list[Path]) ->
             "subject": outcome.subject,
             "runs": outcome.runs,
             "calls": outcome.calls,
-            **({} if outcome.overlapping is None else {"overlapping": outcome.overlapping}),
             "seconds": round(outcome.seconds, 3),
             "seed": outcome.seed,
             "coverage": {

@@ -47,10 +47,13 @@ def as_process(
 
     ``UsageError`` when it did not run to an end that a reader could be shown.
     """
+    # Where a git hook runs this, GIT_DIR names the reader's repository, and the copy is not to be added to that.
+    here = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    usual = {"LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         command,
         cwd=where,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1", **(more or {})},
+        env={**here, **usual, **(more or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

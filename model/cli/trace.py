@@ -24,8 +24,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "trace",
         help="judge a recorded run",
-        description="Does a recorded run follow the specification? Exit code 0 when it does, 1 when something was seen "
-        "that no state of the specification explains, 2 when the file cannot be read.",
+        description="Does a recorded run follow the specification? Workers and their store are held to a policy, "
+        "a store that was recorded alone to its contract; the file's first line says which. Exit code 0 when it does, "
+        "1 when something was seen that no state of the specification explains, 2 when the file cannot be read.",
         epilog="example: peeklock trace run.jsonl --policy before",
     )
     parser.add_argument("file", type=Path, metavar="FILE.jsonl")
@@ -97,8 +98,8 @@ def _judged(header: Header) -> str:
     )
     if header.kind is Kind.STORE:
         return f"{header.kind.value}, {contract}"
-    what = f"{header.kind.value}, item by item, {contract}; not in which order items are handed out"
-    return what if header.capabilities is not None else f"{what}, and not what workers do"
+    what = f"{header.kind.value}, item by item, {contract}"
+    return what if header.capabilities is not None else f"{what}; not what workers do"
 
 
 def _data(header: Header, found: Judgement, policy: Policy) -> dict[str, Any]:

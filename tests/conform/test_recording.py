@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import faulty_stores
 import pytest
 from faulty_stores import PlainStore
 from reference import ERRORS, memory_store
-from trace_schema import held
+from trace_schema import ROOT, held
 
 from peeklock.harness.adapter import PermanentError, RetryableError
 from peeklock.harness.crew import switching_often
@@ -219,3 +220,15 @@ def test_what_an_adapter_lacks_is_said_before_anything_is_written(tmp_path: Path
 def test_a_full_disk_is_said_to_whoever_records() -> None:
     with pytest.raises(OSError, match="No space left"), recording(PlainStore(), "/dev/full"):
         raise AssertionError("it was recorded")
+
+
+def test_the_page_shows_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "trace-format.md").read_text(encoding="utf-8")
+    shown = re.search(r"<!-- run as a test: recording -->\n```python\n(.*?)```", page, re.DOTALL)
+    assert shown is not None
+    monkeypatch.chdir(tmp_path)
+    exec(shown[1], {"MyStore": PlainStore})
+    held(tmp_path / "run.jsonl")
+    found = judge(*read(tmp_path / "run.jsonl"), RETRY)
+    assert found.conforms
+    assert found.observations == 8

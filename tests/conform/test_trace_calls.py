@@ -140,10 +140,7 @@ def test_a_file_that_names_no_capabilities_is_judged_as_a_standard_store(
 ) -> None:
     path = written(tmp_path, {"peeklock_trace": 1, "records": ["handlers"]}, *FETCHED, ACK, ends(3))
     assert run(["trace", str(path)]) == 0
-    assert (
-        "under the standard contract; not in which order items are handed out, and not what workers do"
-        in (capsys.readouterr().out)
-    )
+    assert "item by item, under the standard contract; not what workers do\n" in capsys.readouterr().out
     assert run(["trace", str(path), "--policy", "retry"]) == 2
     assert "which follows no policy; allowed: leave --policy out" in capsys.readouterr().err
 
@@ -215,6 +212,24 @@ def test_a_violation_is_told_with_the_calls_of_its_item(
     assert "run.jsonl:11" in out
     assert "ack → permanent error" in out
     assert "i2" not in out
+
+
+def test_an_item_that_came_before_its_turn_is_told_with_the_one_whose_turn_it_was(tmp_path: Path) -> None:
+    younger = (
+        begins(2, "enqueue", item="i2"),
+        ends(2),
+        begins(3, "fetch"),
+        ends(3, item="i2", token="t1", attempt=1),
+    )
+    path = written(tmp_path, TIMED, *at(0, *ENQUEUED, *younger))
+    found = judge(*read(path), RETRY)
+    tale = tale_of_trace(path, found, RETRY)
+    assert [s.does for s in tale.steps] == ["enqueue i1", "enqueue i2", "fetch with a lock of 100 ms"]
+    assert tale.before == (("i1 is visible and unlocked", "i2 is visible and unlocked"),)
+    assert tale.allowed[0] == "fetch → i1, attempt count 1"
+    assert judged(
+        tmp_path, {**TIMED, "capabilities": {"order": "none"}}, *at(0, *ENQUEUED, *younger)
+    ).conforms
 
 
 def test_of_a_long_run_the_latest_calls_are_told(tmp_path: Path) -> None:

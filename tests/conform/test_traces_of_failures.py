@@ -74,7 +74,7 @@ def test_the_trace_of_a_failure_has_its_verdict_its_promises_and_its_steps(
     assert failure.promises[0] in capsys.readouterr().out
 
 
-def test_without_its_last_step_it_conforms(tmp_path: Path) -> None:
+def test_without_its_last_step_and_the_look_after_it_it_conforms(tmp_path: Path) -> None:
     failure = failure_of(faulty_stores.AcceptsStaleTokens)
-    path = written(tmp_path, *failure.trace_lines()[:-1])
+    path = written(tmp_path, *failure.trace_lines()[:-2])
     assert judge(*read(path), RETRY).conforms

@@ -69,6 +69,8 @@ class Driver:
             self._look()
         except Violation as found:
             violation = found
+            if carries_completion(found.seen.call) and len(self._observations) not in self._looks:
+                self._look(found)
         except _Busy:
             pass
         return Run(
@@ -137,7 +139,8 @@ class Driver:
         told = self._made(step, "fetch", step.ms)
         found = None if told is None else told.value
         worker = letter(len(self._deliveries))
-        answer, effect = self._outcome(step, told, Answer.NOTHING if found is None else Answer.OK)
+        ok = Answer.NOTHING if found is None else Answer.OK
+        answer, effect = outcome_of(step, self._capabilities, None if told is None else told.answer, ok)
         seen = Observation(Call.FETCH, worker=worker, answer=answer, effect=effect, lasts_ms=step.ms)
         if found is not None:
             attempt = found.attempt_count if self._capabilities.attempt_counts else None
@@ -169,7 +172,7 @@ class Driver:
         elif call in ABANDONS:
             args = (step.ms, call is Call.ABANDON_IGNORING_ATTEMPT)
         told = self._made(step, method_of(call), token, *args)
-        answer, effect = self._outcome(step, told, Answer.OK)
+        answer, effect = outcome_of(step, self._capabilities, None if told is None else told.answer)
         seen = Observation(
             call,
             worker=worker,
@@ -189,19 +192,6 @@ class Driver:
         assert known is not None
         return known
 
-    def _outcome(self, step: Step, told: Told | None, ok: Answer) -> tuple[Answer, bool | None]:
-        """What the caller is told, and whether the call took effect where that is known."""
-        if told is None:
-            return Answer.RETRYABLE, False
-        answer = ok if told.answer is Answer.OK else told.answer
-        if self._capabilities.fault_injection:
-            before = answer is Answer.RETRYABLE and step.fault is Fault.BEFORE_EFFECT
-            return answer, False if before else None
-        if step.fault is Fault.AFTER_EFFECT and answer is Answer.OK:
-            silent = self._capabilities.abandon_unknown_token is UnknownToken.SILENT
-            return Answer.RETRYABLE, None if silent and step.call in ABANDONS else True
-        return answer, None
-
     # What was seen
 
     def _see(self, step: Step, seen: Observation, instead: str = "") -> None:
@@ -217,16 +207,39 @@ class Driver:
             raise _Busy
         self._judge.observe(seen)
 
-    def _look(self) -> None:
+    def _look(self, after: Violation | None = None) -> None:
+        """Look at the completions; ``after`` is what was wrong with the latest answer already."""
         if self._capabilities.completion is CompletionWrite.NONE or not self._observations:
             return
         pairs = tuple(self._store.plain(self._place, "completions"))
         self._looks[len(self._observations)] = pairs
-        self._judge.look(pairs)
+        if after is None:
+            self._judge.look(pairs)
+        else:
+            self._judge.also(after, pairs)
 
 
 class _Busy(Exception):
     """The store cannot do what the rest of the run needs."""
+
+
+def outcome_of(
+    step: Step, capabilities: Capabilities, told: Answer | None, ok: Answer = Answer.OK
+) -> tuple[Answer, bool | None]:
+    """What the caller is told of what the store ``told``, and whether the call took effect where that is known.
+
+    None was told where the call failed on its way; ``ok`` is what it is called here where all went well.
+    """
+    if told is None:
+        return Answer.RETRYABLE, False
+    answer = ok if told is Answer.OK else told
+    if capabilities.fault_injection:
+        before = answer is Answer.RETRYABLE and step.fault is Fault.BEFORE_EFFECT
+        return answer, False if before else None
+    if step.fault is Fault.AFTER_EFFECT and answer is Answer.OK:
+        silent = capabilities.abandon_unknown_token is UnknownToken.SILENT
+        return Answer.RETRYABLE, None if silent and step.call in ABANDONS else True
+    return answer, None
 
 
 def completion_of(step: int) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from attrs import field, frozen
 
+from peeklock.harness.asking import Asking, ask
+from peeklock.harness.drive import Run
+from peeklock.harness.hindsight import End, Excuse
 from peeklock.harness.observation import Observation
 from peeklock.harness.reproduction import source, trace_lines
 from peeklock.harness.steps import Program
@@ -35,8 +41,14 @@ class Failure:
     """For each observation, the number of the step that it is of, from 1."""
     looks: Mapping[int, tuple[tuple[str, str], ...]] = field(factory=dict)
     """The completions that were there, as (item, completion), by how many observations came before."""
-    made_by: str | None = None
-    """``module:name`` of the function that makes what was checked, where it can be imported."""
+    ends: tuple[End, ...] = ()
+    """How the last step could have ended."""
+    excuses: tuple[Excuse, ...] = ()
+    """The capabilities with any one of which, declared, the run would conform."""
+    makes: tuple[str, ...] = ()
+    """Lines of Python that make what was checked and reproduce the run on it; none where nobody knows how."""
+    asking: Asking = ask
+    """What makes the calls of it, and knows its errors."""
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -60,18 +72,10 @@ class Failure:
         return self.seen_at_repeat is None
 
     def program(self) -> str:
-        """A Python program that makes the same calls, and fails as long as the same is answered."""
-        return source(
-            self.subject,
-            self.made_by,
-            self.capabilities,
-            self.steps,
-            self.numbers,
-            self.observations,
-            self.looks,
-            self.violation,
-            self.sentences,
-        )
+        """A Python program that makes the same calls, and fails until the last is answered as is allowed."""
+        run = Run(self.steps, self.observations, self.numbers, self.looks)
+        sentences = self.sentences or (self.violation.reason,)
+        return source(self.subject, run, self.capabilities, self.ends, sentences, self.makes, self.asking)
 
     def trace_lines(self) -> tuple[str, ...]:
         """The run as the lines of a trace file."""
@@ -84,3 +88,21 @@ def importable(function: object) -> str | None:
     if module in (None, "__main__") or not isinstance(name, str) or not name.isidentifier():
         return None
     return f"{module}:{name}"
+
+
+def making(function: object) -> tuple[str, ...]:
+    """The lines of Python that reproduce a run on what this function makes; none where it cannot be imported."""
+    module, _, name = (importable(function) or "").partition(":")
+    if not name:
+        return ()
+    found = f"from {module} import {name}", "", f"reproduce({name}())"
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return found
+    up = module.count(".") + (Path(file).name == "__init__.py")
+    place = Path(file).resolve().parents[up]
+    return (
+        "# Where the module was when this was found.",
+        f"sys.path.insert(0, {json.dumps(str(place))})",
+        *found,
+    )

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from peeklock.harness.history import Invoke, Return
 from peeklock.harness.observation import Observation
 from peeklock.harness.store_history import StoreHistory
-from peeklock.harness.store_judge import StoreJudge
+from peeklock.harness.store_judge import StoreJudge, carries_completion
 from peeklock.harness.strands import Strands
 from peeklock.harness.tracefile import Entry, Header, Kind
 from peeklock.harness.traceseen import Look
@@ -76,13 +76,26 @@ def _workers(header: Header, entries: Iterable[Observation], policy: Policy) -> 
     return monitor.broken()
 
 
-def _store(header: Header, entries: Iterable[Observation | Look], _: Policy) -> tuple[str, ...]:
+def _store(header: Header, entries: _Counted, _: Policy) -> tuple[str, ...]:
     store = StoreJudge(header.store, scope=header.scope)
+    found: Violation | None = None
     for entry in entries:
+        if found is not None:
+            if isinstance(entry, Look):
+                raise store.also(found, entry.completions)
+            entries.count -= 1
+            raise found
         if isinstance(entry, Look):
             store.look(entry.completions)
-        else:
+            continue
+        try:
             store.observe(entry)
+        except Violation as violation:
+            if not carries_completion(entry.call):
+                raise
+            found = violation  # the completions may be looked at in the next line
+    if found is not None:
+        raise found
     return ()
 
 
@@ -94,7 +107,7 @@ def _calls(header: Header, entries: Iterable[Invoke | Return], _: Policy) -> tup
     return ()
 
 
-_JUDGES: dict[Kind, Callable[[Header, Iterable[Any], Policy], tuple[str, ...]]] = {
+_JUDGES: dict[Kind, Callable[[Header, _Counted, Policy], tuple[str, ...]]] = {
     Kind.WORKERS: _workers,
     Kind.STORE: _store,
     Kind.CALLS: _calls,

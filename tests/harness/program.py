@@ -46,9 +46,12 @@ class BrokenProgram(BaseException):
 
 
 class Child:
-    """A running program. ``timeout_s`` is what one message may take, there and back. For one thread at a time."""
+    """A running program. ``timeout_s`` is what one message may take, there and back. For one thread at a time.
 
-    def __init__(self, command: Sequence[str], timeout_s: float) -> None:
+    It is started in ``directory``, or where this process is.
+    """
+
+    def __init__(self, command: Sequence[str], timeout_s: float, directory: str | None = None) -> None:
         self.command, self.timeout_s = tuple(command), timeout_s
         self.name = plain(shlex.join(self.command), MOST_QUOTED)
         try:
@@ -59,6 +62,7 @@ class Child:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                cwd=directory,
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error

@@ -3,97 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from peeklock.harness.adapter import Delivery
-from peeklock.harness.drive import completion_of, letter, method_of
+from peeklock.harness.asking import Asking, ask, cancelled, delivered
+from peeklock.harness.drive import Run, completion_of, letter, method_of
+from peeklock.harness.hindsight import End
 from peeklock.harness.observation import Observation, shown
-from peeklock.harness.steps import NEVER_ISSUED, Program, Step
+from peeklock.harness.steps import NEVER_ISSUED, Step
 from peeklock.harness.tracefile import header_line
-from peeklock.harness.world import Violation
 from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.timed_store import Fault
 
-
-class Said:
-    """What a call answered, in words; and, of a fetch, the token. Made by ``ask``."""
-
-    def __init__(self, words: str, token: str = "") -> None:
-        self.words, self.token = words, token
-
-
-def ask(call: Callable[..., Any], *args: object) -> Said:
-    """Make a call of an adapter; an error is an answer as well."""
-    try:
-        value = call(*args)
-    except Exception as error:
-        return Said(f"error {type(error).__name__}")
-    if isinstance(value, Delivery):
-        return Said(_delivered(value.item, value.attempt_count), value.token)
-    if call.__name__ == "fetch":
-        return Said("nothing")
-    return Said("ok" if value is None else ", ".join(map(str, value)) or "none had a row")
-
-
-def _delivered(item: str, attempt: int | None) -> str:
-    return item if attempt is None else f"{item}, attempt {attempt}"
+WIDTH = 100
+UNKNOWN = "make_store = ...  # the function that was checked"
+"""Stands in a program for a function that cannot be imported."""
 
 
 def source(
     subject: str,
-    made_by: str | None,
+    run: Run,
     capabilities: Capabilities,
-    steps: Program,
-    numbers: Sequence[int],
-    seen: Sequence[Observation],
-    looks: Mapping[int, tuple[tuple[str, str], ...]],
-    violation: Violation,
-    promises: Sequence[str],
+    ends: Sequence[End],
+    sentences: Sequence[str],
+    makes: Sequence[str],
+    asking: Asking = ask,
 ) -> str:
-    """The program; ``made_by`` is ``module:name`` of the function that makes the store, where it can be imported.
+    """The program: a test that makes the calls of the run, of which only the last went wrong.
 
-    ``numbers`` says for each observation which step it is of. The program ends with an ``AssertionError`` as long as
-    the store answers as it did.
+    ``ends`` are those that are allowed, ``sentences`` say what was broken, and ``makes`` are the lines that make
+    ``store``. It fails with an ``AssertionError`` until the run ends as is allowed.
     """
     of_step: dict[int, list[Observation]] = {}
-    for number, one in zip(numbers, seen, strict=True):
+    for number, one in zip(run.steps, run.observations, strict=True):
         of_step.setdefault(number, []).append(one)
-    module, _, name = (made_by or "").partition(":")
-    lines = [
-        f'"""{_quoted(subject)} does not keep its contract.',
-        "",
-        *map(_quoted, promises or (violation.reason,)),
-        '"""',
-        "",
-        "from peeklock.harness.reproduction import ask",
-        "",
-        "",
-        "def reproduce(store):",
-    ]
+    last = run.steps[-1]
     issued: list[str] = []
-    for number, step in enumerate(steps, 1):
-        last = number == len(steps)
-        lines += _lines(number, step, of_step.get(number, []), issued, capabilities, last)
-    told = sorted({a.partition(" -> ")[2] or a for a in violation.allowed if _is_about(a, violation.seen)})
-    lines.append(f"    # allowed here: {', '.join(map(shown, told)) or 'nothing of the kind'}")
-    lines.append(f"    {_assertion(seen, looks, issued)}")
-    if name:
-        lines += [
+    lines: list[str] = []
+    for number, step in enumerate(run.program[:last], 1):
+        lines += _lines(number, step, of_step.get(number, []), issued, capabilities, number == last)
+    lines += _assertion(run, ends, issued)
+    names = "Asking" if asking != ask else "ask"
+    return "\n".join(
+        [
+            f'"""{_quoted(subject)} does not keep its contract.',
+            "",
+            *map(_quoted, sentences),
+            '"""',
+            "",
+            *_imports(lines, makes),
+            f"from peeklock.harness.asking import {names}",
+            *([] if asking == ask else ["", f"ask = {asking!r}"]),
+            "",
+            "",
+            "def reproduce(store):",
+            *(f"    {line}" for line in lines),
+            "",
+            "",
+            "def test_the_store_keeps_its_contract():",
+            *(f"    {line}".rstrip() for line in makes or (UNKNOWN, "reproduce(make_store())")),
             "",
             "",
             'if __name__ == "__main__":',
-            f"    from {module} import {name}",
+            "    test_the_store_keeps_its_contract()",
             "",
-            f"    reproduce({name}())",
         ]
-    return "\n".join(lines) + "\n"
+    )
 
 
-def _is_about(allowed: str, seen: Observation) -> bool:
-    call, arrow, _ = allowed.partition(" -> ")
-    return not arrow or seen.call is None or call.startswith(seen.call.value)
+def _imports(*parts: Sequence[str]) -> list[str]:
+    used = [name for name in ("sys", "time") if any(f"{name}." in line for part in parts for line in part)]
+    return [*(f"import {name}" for name in used), *([""] if used else [])]
 
 
 def _lines(
@@ -105,20 +85,16 @@ def _lines(
     last: bool,
 ) -> Iterator[str]:
     if step.call is None:
-        yield (
-            f"    store.advance({step.ms})"
-            if capabilities.virtual_clock
-            else f"    time.sleep({step.ms / 1000})"
-        )
+        yield f"store.advance({step.ms})" if capabilities.virtual_clock else f"time.sleep({step.ms / 1000})"
         return
     if not seen:
         return
     one = seen[-1]
     comment = "" if one.answer is None else f"  # {_answered(seen)}"
     if step.fault is not Fault.NONE and capabilities.fault_injection:
-        yield f"    store.fail_next({_method(step.call)!r}, {step.fault is Fault.AFTER_EFFECT})"
+        yield f"store.fail_next({_method(step.call)!r}, {step.fault is Fault.AFTER_EFFECT})"
     elif step.fault is Fault.BEFORE_EFFECT:
-        yield f"    # {step.call.value}: fails on its way, and the store never hears of it"
+        yield f"# {step.call.value}: fails on its way, and the store never hears of it"
         return
     elif step.fault is Fault.AFTER_EFFECT and one.answer is Answer.RETRYABLE:
         comment = "  # its answer is lost on the way"
@@ -126,7 +102,7 @@ def _lines(
     if step.call is Call.FETCH and one.token is not None:
         issued.append(letter(len(issued)).lower())
         target = f"{issued[-1]} = "
-    yield f"    {target}ask(store.{_method(step.call)}, {_arguments(number, step, one, issued)}){comment}"
+    yield f"{target}ask(store, {json.dumps(_method(step.call))}, {_arguments(number, step, one, issued)}){comment}"
 
 
 def _arguments(number: int, step: Step, seen: Observation, issued: list[str]) -> str:
@@ -152,32 +128,33 @@ def _method(call: Call) -> str:
 def _answered(seen: list[Observation]) -> str:
     one = seen[-1]
     if one.call is Call.CANCEL and one.answer in (Answer.OK, Answer.NOTHING):
-        return ", ".join(str(s.item) for s in seen if s.answer is Answer.OK) or "none had a row"
+        return cancelled(str(s.item) for s in seen if s.answer is Answer.OK)
     if one.call is Call.FETCH and one.item is not None:
-        return _delivered(shown(one.item), one.attempt)
+        return delivered(shown(one.item), one.attempt)
     return "" if one.answer is None else one.answer.value
 
 
-def _assertion(
-    seen: Sequence[Observation], looks: Mapping[int, tuple[tuple[str, str], ...]], issued: list[str]
-) -> str:
-    last = seen[-1]
-    if len(seen) in looks:
-        there = ", ".join(f"({json.dumps(item)}, {json.dumps(text)})" for item, text in looks[len(seen)])
-        return f"assert list(map(tuple, store.completions())) != [{there}]"
+def _assertion(run: Run, ends: Sequence[End], issued: list[str]) -> Iterator[str]:
+    """The lines that look at how the run ended, and hold it against how it may."""
+    last = run.observations[-1]
+    said = "said"
     if last.call is Call.FETCH and last.token is not None:
-        tokens = [one.token for one in seen if one.call is Call.FETCH and one.token is not None]
-        if last.token in tokens[:-1]:
-            return f"assert {issued[-1]}.token != {issued[tokens.index(last.token)]}.token"
-        return f"assert {issued[-1]}.words != {json.dumps(_delivered(last.item or '', last.attempt))}"
-    if last.answer in (Answer.PERMANENT, Answer.RETRYABLE) and not last.effect:
-        return 'assert not said.words.startswith("error")'
-    if last.call is Call.CANCEL:
-        names = [s.item for s in seen if s.call is Call.CANCEL and s.at_ms == last.at_ms]
-        removed = last.answer is Answer.OK
-        assert last.item in names
-        return f'assert {json.dumps(last.item)} {"not " if removed else ""}in said.words.split(", ")'
-    return f'assert said.words != "{"nothing" if last.answer is Answer.NOTHING else "ok"}"'
+        said, earlier = issued[-1], [f"{name}.token" for name in issued[:-1]]
+        if earlier:
+            yield f'assert {said}.token not in [{", ".join(earlier)}], "a token is given out once"'
+    heard, looked = ends[0].words is not None, len(run.observations) in run.looks
+    ended = [f"{said}.words"] * heard + ["sorted(map(tuple, store.completions()))"] * looked
+    yield f"ended = {', '.join(ended)}"
+    told = []
+    for end in ends:
+        there = f"[{', '.join(f'({json.dumps(item)}, {json.dumps(text)})' for item, text in end.completions or ())}]"
+        parts = [json.dumps(end.words)] * heard + [there] * looked
+        told.append(f"({', '.join(parts)})" if len(parts) > 1 else parts[0])
+    one_line = f"allowed = [{', '.join(told)}]"
+    yield from (
+        [one_line] if len(one_line) <= WIDTH else ["allowed = [", *(f"    {one}," for one in told), "]"]
+    )
+    yield 'assert ended in allowed, f"it ended with {ended}; allowed: {allowed}"'
 
 
 def _quoted(text: str) -> str:

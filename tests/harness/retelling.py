@@ -390,7 +390,7 @@ class _Telling:
             if item in names and len(names) > MOST_ITEMS:
                 names = [n for n in names if n == item]
             told[self.names.state_in_words(standing, names)] = None
-        return tuple(sorted(told))
+        return tuple(sorted(filter(None, told)))
 
 
 def _delay(lasts_ms: int | None) -> str:

@@ -278,9 +278,9 @@ class StoreHistory:
             f"{part.item}: {describe_item(w.core.state[1][0], _named(w, names))}" for w in worlds
         )
         ways = [self._way(w, about.sight) for w in worlds]
-        item, reason = part.item, AT_NO_MOMENT
+        item, older, reason = part.item, None, AT_NO_MOMENT
         if about.sight.item == YOUNGER:
-            item = operation.result.items[0]
+            item, older = operation.result.items[0], part.item
             reason = f"at every moment of it {part.item}, which is older, could be handed out"
         return Violation(
             seen_of(operation, item),
@@ -289,6 +289,7 @@ class StoreHistory:
             reason,
             blame(self.model.engine).at_stake(ways),
             tuple((told_row,) for told_row in tuple(rows)[:MOST_STATES_TOLD]),
+            older,
         )
 
     def _way(self, world: ItemWorld, sight: Sight) -> tuple[Core, Sight]:

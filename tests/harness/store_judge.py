@@ -21,14 +21,18 @@ from peeklock.harness.spec_store import refusals
 from peeklock.harness.standing import Standing
 from peeklock.harness.world import Scope, Violation, World
 from peeklock.spec.actions import ACKS, Answer, Call
-from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.capabilities import OF_COMPLETIONS, Capabilities
 from peeklock.spec.evaluate import PLACE
+from peeklock.spec.protocol import PROMISES
 from peeklock.spec.state import Row, completions, row
+from peeklock.spec.terms import Variable
 from peeklock.spec.timed_store import honest_actions, variant
 
 TIMED = Scope(clock=True)
 _ROWS = list(Row)
 _QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))
+_NOT_QUEUED = frozenset(range(len(_ROWS))) - _QUEUED
+_FETCHABLE = frozenset(map(_ROWS.index, (Row.READY, Row.EXPIRED)))
 
 Looks: TypeAlias = Mapping[int, tuple[tuple[str, str], ...]]
 """The completions that were there, as (item, completion), by how many observations came before."""
@@ -49,9 +53,11 @@ class StoreJudge:
         self._monitor = Monitor(variant(capabilities), scope, honest_actions(capabilities))
         self._looks = looks or {}
         self._count = 0
-        self._sent: dict[str, Answer | None] = {}
-        """The completions that acks carried, and what was answered."""
+        self._sent: dict[str, Observation] = {}
+        """The acks by the completions that they carried."""
         self._tokens_unseen = self._payloads_unseen = False
+        self._had_it_happened: tuple[str, ...] = ()
+        """The promises that the latest answer breaks if all has happened that it says."""
         self._latest: Observation | None = None
 
     @property
@@ -66,7 +72,7 @@ class StoreJudge:
         if self._ends is not None and self._count == self._ends[0]:
             raise self._ends[1]
         if seen.payload is not None:
-            self._sent[seen.payload] = seen.answer
+            self._sent[seen.payload] = seen
         elif seen.call is Call.ACK:
             self._payloads_unseen = True
         if seen.unasked:
@@ -80,6 +86,8 @@ class StoreJudge:
             self._stranger(seen)
         elif seen.call is Call.CANCEL and seen.answer is Answer.NOTHING:
             self._had_no_row(seen)
+        elif seen.call is Call.CANCEL and not self._may_stand(seen.item, _QUEUED):
+            raise self._violation(("cancel -> it had no row",), "there was no row", ("C4",))
         else:
             try:
                 self._monitor.observe(seen)
@@ -100,12 +108,28 @@ class StoreJudge:
             if len(possible) > 1:
                 self._narrow(item, completions, frozenset({number}))
         for item, text in () if self._payloads_unseen else pairs:
-            if self._sent.get(text, Answer.PERMANENT) is Answer.PERMANENT:
+            if text not in self._sent or self._sent[text].answer is Answer.PERMANENT:
                 raise self._never_sent(item, text)
+
+    def also(self, violation: Violation, pairs: Sequence[tuple[str, str]]) -> Violation:
+        """The violation by the latest answer, where the completions were looked at after it: they may break more."""
+        try:
+            self.look(pairs)
+        except Violation as seen_there:
+            named = {*violation.promises, *self._had_it_happened, *seen_there.promises}
+            if violation.seen.call is Call.ACK and violation.seen.token in self._monitor.tokens:
+                # An ack does enqueue: whether its row went with it, or was gone, the step itself says.
+                named -= {"S3"} - {*self._had_it_happened}
+            violation.promises = tuple(p.id for p in PROMISES if p.id in named)
+        return violation
 
     def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
         """Let the timers that are due run out."""
         self._monitor.pass_time(now_ms, until_ms)
+
+    def completions_of(self, item: str) -> frozenset[int]:
+        """How many completions the item can have, by the states that explain the run."""
+        return self._monitor.completions_of(item)
 
     def told(self) -> tuple[tuple[str, ...], ...]:
         """The states that explain the run, in words; a few of them."""
@@ -140,14 +164,11 @@ class StoreJudge:
         assert seen.item is not None
         if seen.item not in self._monitor.items:
             return
-        before = self._monitor.worlds
-        gone = frozenset(range(len(_ROWS))) - _QUEUED
-        self._narrow(seen.item, row, gone)
-        if not self._monitor.worlds:
-            self._monitor.worlds = before
+        if not self._may_stand(seen.item, _NOT_QUEUED):
             raise self._violation(
                 (f"cancel {seen.item} -> ok",), f"the row of {shown(seen.item)} was there", ("C4",)
             )
+        self._narrow(seen.item, row, _NOT_QUEUED)
 
     def _put_plainly(self, violation: Violation) -> Violation:
         """The violation with what a caller needs to know: no fault was made, so no error may be retried."""
@@ -159,7 +180,9 @@ class StoreJudge:
         if seen.call is Call.FETCH:
             reason = {
                 Answer.NOTHING: "there was an item to hand out",
-                Answer.OK: "this could not be handed out now",
+                Answer.OK: "this was not the oldest that could be handed out"
+                if self._may_stand(seen.item, _FETCHABLE)
+                else "this could not be handed out now",
             }.get(seen.answer or Answer.RETRYABLE, reason)
             reason = {"S4": "this token was given out before", "C2": "the attempt count is wrong"}.get(
                 "".join(violation.promises[:1]), reason
@@ -169,11 +192,21 @@ class StoreJudge:
                 Answer.OK: "the store should have refused this",
                 Answer.PERMANENT: "the store should have done this",
             }.get(seen.answer or Answer.RETRYABLE, reason)
-        return Violation(seen, violation.before, allowed, reason, violation.promises, violation.told)
+        # A completion more is seen by looking only: that is for ``also`` to name.
+        self._had_it_happened = violation.promises
+        promises = tuple(p for p in violation.promises if p not in OF_COMPLETIONS)
+        return Violation(seen, violation.before, allowed, reason, promises, violation.told)
 
-    def _narrow(self, item: str, variable: object, values: frozenset[int]) -> None:
-        number, place = self._monitor.items[item], PLACE[variable]  # type: ignore[index]
+    def _narrow(self, item: str, variable: Variable, values: frozenset[int]) -> None:
+        number, place = self._monitor.items[item], PLACE[variable]
         self._monitor.narrow(lambda world: world.state[1][number][place] in values)
+
+    def _may_stand(self, item: str | None, rows: frozenset[int]) -> bool:
+        """Has the item's row, by some state that explains the run, one of these standings?"""
+        number = self._monitor.items.get(item or "")
+        return number is not None and any(
+            w.state[1][number][PLACE[row]] in rows for w in self._monitor.worlds
+        )
 
     def _violation(self, allowed: tuple[str, ...], reason: str, promises: tuple[str, ...]) -> Violation:
         assert self._latest is not None

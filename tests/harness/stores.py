@@ -13,11 +13,13 @@ import hypothesis
 from attrs import define, field
 
 from peeklock.harness import outcomes
+from peeklock.harness.asking import Asking
 from peeklock.harness.clocks import unit_ms
 from peeklock.harness.coverage import covered
 from peeklock.harness.drive import Driver, Run
-from peeklock.harness.failure import Failure, importable
+from peeklock.harness.failure import Failure, making
 from peeklock.harness.generation import VIRTUAL, Times, corners, programs, real_times
+from peeklock.harness.hindsight import allowed_ends, excuses
 from peeklock.harness.hunting import Attempt, Hunted, hunt
 from peeklock.harness.observation import Observation
 from peeklock.harness.plainer import plainer
@@ -248,7 +250,14 @@ class _Check:
             self.otherwise(run),
             run.steps,
             run.looks,
-            importable(self.make_store),
+            allowed_ends(run, self.capabilities, may_be_busy=self.may_be_busy),
+            excuses(run, self.capabilities),
+            making(self.make_store),
+            Asking(
+                tuple(kind.__name__ for kind in self.retryable),
+                tuple(kind.__name__ for kind in self.permanent),
+                self.capabilities.attempt_counts,
+            ),
         )
 
     def otherwise(self, run: Run) -> tuple[Observation, ...] | None:

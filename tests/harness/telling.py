@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
-from peeklock.harness.concurrent_failure import ConcurrentFailure
 from peeklock.harness.failure import Failure
+from peeklock.harness.hindsight import Excuse
 from peeklock.harness.lanes import as_text
 from peeklock.harness.page import as_html
 from peeklock.harness.replay import parted_at
 from peeklock.harness.retelling import tell
 from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.tale import Tale
-from peeklock.harness.trace_tale import tale_of_calls
 
+Said: TypeAlias = Callable[[Excuse], str]
+"""How a capability is written."""
+in_python: Said = attrgetter("in_python")
 WIDTH = 100
 
 
-def tale_of(failure: Failure) -> Tale:
+def tale_of(failure: Failure, said: Said = in_python) -> Tale:
     """The failure, told step by step."""
-    if isinstance(failure, ConcurrentFailure):
-        return _of_calls_at_once(failure)
     found = f"Found in run {failure.runs}, after {failure.seconds:.1f} s"
     notes = [f"{found}." if failure.seed is None else f"{found}; seed={failure.seed} finds it again."]
+    excuses = " or ".join(said(one) for one in failure.excuses)
     if not failure.deterministic:
         notes = [
             f"{found}.",
             "The store is nondeterministic: the same calls, made again, were answered otherwise.",
         ]
+    if excuses:
+        notes.insert(0, f"This run would conform if the store declared {excuses}.")
     return tell(
         failure.observations,
         lambda: StoreJudge(
@@ -44,25 +49,14 @@ def tale_of(failure: Failure) -> Tale:
     )
 
 
-def _of_calls_at_once(failure: ConcurrentFailure) -> Tale:
-    seed = f"seed={failure.seed} makes such calls again; how they meet is chance."
-    return tale_of_calls(
-        failure.events,
-        failure.capabilities,
-        failure.violation,
-        title=f"{failure.subject} does not keep its contract when it is called by {failure.workers} at once",
-        notes=[f"Found in round {failure.runs}, after {failure.seconds:.1f} s; {seed}"],
-    )
-
-
 def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     """The report of a failure, for a reader who does not know the specification."""
     parts = [as_text(tale_of(failure), WIDTH)]
     parts.append("\n".join(told_again(failure)))
-    program = failure.program()
-    if program:
-        lines = "".join(f"    {line}".rstrip() + "\n" for line in program.splitlines())
-        parts.append(f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n{lines}")
+    parts.append(
+        f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n"
+        + "".join(f"    {line}".rstrip() + "\n" for line in failure.program().splitlines())
+    )
     parts.append("\n".join(f"written to {path}" for path in files))
     return "\n\n".join(part.rstrip() for part in parts if part)
 
@@ -83,15 +77,18 @@ def told_again(failure: Failure) -> Iterator[str]:
         yield "≠      there it ended otherwise"
 
 
-def write(failure: Failure, directory: Path) -> tuple[Path, ...]:
+def write(failure: Failure, directory: Path, said: Said = in_python) -> tuple[Path, ...]:
     """Write the files of a failure into a folder of its own in this directory, and return what was written."""
     folder = folder_of(failure, directory)
     folder.mkdir(parents=True, exist_ok=True)
     if not (directory / ".gitignore").exists():
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
     program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
-    beside = {name: text for name, text in (("reproduce.py", program), ("trace.jsonl", trace)) if text}
-    texts = {"failure.html": as_html(tale_of(failure), beside), **beside}
+    texts = {
+        "failure.html": as_html(tale_of(failure, said), {"reproduce.py": program, "trace.jsonl": trace}),
+        "reproduce.py": program,
+        "trace.jsonl": trace,
+    }
     for name, text in texts.items():
         unfinished = folder / f"{name}.part"
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")

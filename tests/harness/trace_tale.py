@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
-from peeklock.harness.history import Invoke, Operation, Outcome, Return
+from peeklock.harness.history import Operation, Outcome
 from peeklock.harness.item_model import ItemModel, ItemWorld
 from peeklock.harness.judge import Judgement, monitor_of
 from peeklock.harness.observation import Moment, Observation, shown
@@ -23,11 +23,8 @@ from peeklock.harness.tale import Tale
 from peeklock.harness.tracefile import Header, Kind, read
 from peeklock.harness.traceseen import Look
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import Answer
-from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.policy import Policy
 
-NOT_KEPT = "✗ the store does not keep its contract"
 MOST_HELD = 2_000
 """Observations before a violation that are held in memory, to tell those of them that have to do with it."""
 MOST_MOMENTS = 40
@@ -70,53 +67,30 @@ def _store(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, 
 
 def _calls(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, setting: str) -> Tale:
     assert found.violation is not None
-    return tale_of_calls(entries, header.store, found.violation, clock=header.scope.clock, setting=setting)
-
-
-def tale_of_calls(
-    events: Iterable[Invoke | Return],
-    capabilities: Capabilities,
-    violation: Violation,
-    *,
-    clock: bool = True,
-    title: str = NOT_KEPT,
-    setting: str = "",
-    notes: Sequence[str] = (),
-) -> Tale:
-    """The calls of a history that have to do with its violation, as they begin and end."""
+    violation = found.violation
     watched = _Watched(violation)
-    history = StoreHistory(capabilities, clock, watched)
+    history = StoreHistory(header.store, header.scope.clock, watched)
     with contextlib.suppress(Violation):
-        for event in events:
+        for event in entries:
             history.add(event)
         history.end()
-    moments = list(watched.moments(clock)) or [_Moment(evolve(violation.seen, until_ms=None))]
+    moments = list(watched.moments(header.scope.clock)) or [_Moment(evolve(violation.seen, until_ms=None))]
     return _told(
         [m.seen for m in moments],
         lambda: _Playback(history.model, violation, moments),
         violation,
         setting,
-        title=title,
         earlier=watched.earlier,
-        notes=notes,
     )
 
 
 def _told(
-    seen: list[Observation],
-    make: Callable[[], Any],
-    violation: Violation,
-    setting: str,
-    *,
-    title: str = NOT_KEPT,
-    earlier: int = 0,
-    notes: Sequence[str] = (),
+    seen: list[Observation], make: Callable[[], Any], violation: Violation, setting: str, earlier: int = 0
 ) -> Tale:
     return tell(
         seen,
         make,
-        title=title,
-        notes=notes,
+        title="✗ the store does not keep its contract",
         promises=violation.promises,
         reason=violation.reason,
         allowed=violation.allowed,
@@ -133,14 +107,21 @@ _TALES: dict[Kind, Callable[[Header, Iterator[Any], Judgement, Policy, str], Tal
 
 
 @frozen
+class _Place:
+    """Where an item may stand, and the texts of its tokens, by their numbers."""
+
+    worlds: tuple[ItemWorld, ...]
+    tokens: Mapping[int, str]
+
+
+@frozen
 class _Mark:
-    """An operation begins or has ended, and where its item may stand then."""
+    """An operation begins or has ended, and where the items may stand then."""
 
     begins: bool
     operation: Operation
-    worlds: tuple[ItemWorld, ...]
-    tokens: Mapping[int, str]
-    """The texts of the item's tokens, by their numbers."""
+    item: str
+    places: Mapping[str, _Place]
 
 
 @frozen
@@ -148,19 +129,21 @@ class _Moment:
     """A call begins or ends, or both with nothing told between."""
 
     seen: Observation
-    worlds: tuple[ItemWorld, ...] = ()
-    tokens: Mapping[int, str] = {}
+    places: Mapping[str, _Place] = {}
 
 
 class _Watched:
-    """Keeps what happens to the item that the violation is about: the latest beginnings and ends of its calls.
+    """Keeps what happens to the items that the violation is about: the latest beginnings and ends of their calls.
 
-    A fetch that found nothing is asked of every item; those are left out, but for one that is the violation.
+    What a call says of an item only by the way, such as a fetch that found nothing, is left out, but for one that is
+    the violation.
     """
 
     def __init__(self, violation: Violation) -> None:
-        self._violation = violation
+        self._wrong = violation.seen.place
+        self._items = {violation.seen.item, violation.older} - {None}
         self._latest: deque[_Mark] = deque(maxlen=MOST_MOMENTS)
+        self._places: dict[str, _Place] = {}
         self._count = 0
 
     @property
@@ -170,12 +153,16 @@ class _Watched:
 
     def __call__(self, begins: bool, operation: Operation, part: Part) -> None:
         """Keep it, if it is to be told."""
-        seen, wrong = seen_of(operation, part.item), self._violation.seen
-        if part.item != wrong.item or (seen.answer is Answer.NOTHING and seen.place != wrong.place):
+        by_the_way = part.operation.what.sight.item != 0
+        if part.item not in self._items or (by_the_way and seen_of(operation, None).place != self._wrong):
+            return
+        names = {number: text for text, number in part.life.tokens.items()}
+        self._places[part.item] = _Place(tuple(part.life.search.possible()), names)
+        if self._latest and (self._latest[-1].begins, self._latest[-1].operation) == (begins, operation):
+            self._latest.append(evolve(self._latest.pop(), places=dict(self._places)))
             return
         self._count += 1
-        names = {number: text for text, number in part.life.tokens.items()}
-        self._latest.append(_Mark(begins, operation, tuple(part.life.search.possible()), names))
+        self._latest.append(_Mark(begins, operation, part.item, dict(self._places)))
 
     def moments(self, clock: bool) -> Iterator[_Moment]:
         """What was kept; a beginning and an end that follow each other are one."""
@@ -187,17 +174,18 @@ class _Watched:
                 mark, moment = marks.pop(0), Moment.WHOLE
             elif mark.operation.outcome is Outcome.INFO:
                 moment = Moment.LOST
-            yield _Moment(self._seen(mark.operation, moment, clock), mark.worlds, mark.tokens)
+            yield _Moment(_seen(mark, moment, clock), mark.places)
 
-    def _seen(self, operation: Operation, moment: Moment, clock: bool) -> Observation:
-        seen = evolve(seen_of(operation, self._violation.seen.item), moment=moment)
-        if not clock:
-            seen = evolve(seen, at_ms=None, until_ms=None, lasts_ms=None)
-        if moment is Moment.ENDS:
-            return evolve(seen, at_ms=seen.until_ms, until_ms=None)
-        if moment is Moment.WHOLE:
-            return seen
-        return evolve(seen, token=operation.what.token, answer=None, attempt=None, until_ms=None)
+
+def _seen(mark: _Mark, moment: Moment, clock: bool) -> Observation:
+    seen = evolve(seen_of(mark.operation, mark.item), moment=moment)
+    if not clock:
+        seen = evolve(seen, at_ms=None, until_ms=None, lasts_ms=None)
+    if moment is Moment.ENDS:
+        return evolve(seen, at_ms=seen.until_ms, until_ms=None)
+    if moment is Moment.WHOLE:
+        return seen
+    return evolve(seen, token=mark.operation.what.token, answer=None, attempt=None, until_ms=None)
 
 
 class _Playback:
@@ -205,29 +193,39 @@ class _Playback:
 
     def __init__(self, model: ItemModel, violation: Violation, moments: Sequence[_Moment]) -> None:
         self._model, self._violation, self._coming = model, violation, deque(moments)
-        self._stands = _Moment(violation.seen)
+        self._places: Mapping[str, _Place] = {}
         self._now_ms, self._until_ms = 0, 0
 
     def observe(self, seen: Observation) -> None:
         """The next moment; ``Violation`` at the last."""
-        assert seen == self._coming[0].seen
         moment = self._coming.popleft()
+        assert seen == moment.seen
         if not self._coming:
             raise self._violation
-        self._stands = moment
+        self._places = moment.places
 
     def pass_time(self, now_ms: int, until_ms: int | None = None) -> None:
         """Let the timers that are due run out."""
         self._now_ms, self._until_ms = now_ms, now_ms if until_ms is None else until_ms
 
     def standings(self) -> Iterator[Standing]:
-        """Where the item may stand."""
-        item, names = self._violation.seen.item, self._stands.tokens
-        for lazy in self._stands.worlds:
-            assert item is not None
-            for world in self._model.ticked(lazy, self._now_ms, self._until_ms):
-                until = {}
-                if world.timer is not None:
-                    until[item] = Until(world.timer, world.earliest_ms, world.latest_ms)
-                tokens = {(item, k): names[number] for number, _, k in world.core.tokens}
-                yield Standing({item: world.core.state[1][0]}, {}, tokens, until)
+        """Where the items may stand."""
+        ways = [
+            [
+                (item, place.tokens, world)
+                for lazy in place.worlds
+                for world in self._model.ticked(lazy, self._now_ms, self._until_ms)
+            ]
+            for item, place in self._places.items()
+        ]
+        for chosen in itertools.product(*ways) if ways else ():
+            yield Standing(
+                {item: world.core.state[1][0] for item, _, world in chosen},
+                {},
+                {(item, k): names[n] for item, names, world in chosen for n, _, k in world.core.tokens},
+                {
+                    item: Until(world.timer, world.earliest_ms, world.latest_ms)
+                    for item, _, world in chosen
+                    if world.timer is not None
+                },
+            )

@@ -37,8 +37,14 @@ class Conversation:
     Raises ``BrokenProgram`` where the program does not keep to the wire format; then it has been ended.
     """
 
-    def __init__(self, command: Sequence[str], role: Role, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        self.child = Child(command, timeout_s)
+    def __init__(
+        self,
+        command: Sequence[str],
+        role: Role,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        directory: str | None = None,
+    ) -> None:
+        self.child = Child(command, timeout_s, directory)
         self.lines: deque[str] = deque(maxlen=MOST_KEPT)
         """What was said since the run began: ``> `` to the program, ``< `` from it."""
         self.is_over = False

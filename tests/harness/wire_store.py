@@ -16,8 +16,10 @@ ADMINISTRATION = ("new", "advance", "fail_next", "close")
 class StoreProgram(Conversation):
     """A store in another process, for many runs: each begins with a fresh empty store."""
 
-    def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        super().__init__(command, "store", timeout_s)
+    def __init__(
+        self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, directory: str | None = None
+    ) -> None:
+        super().__init__(command, "store", timeout_s, directory)
         self.capabilities: Capabilities = capabilities_of(self.announced)
         announced = self.announced
         self.shares: bool = "shared_place" in announced.data and announced.typed("shared_place", bool)

@@ -22,8 +22,10 @@ STOPPED = 'this worker is dead: forget everything, answer {"done": %d}, and begi
 class WorkerProgram(Conversation):
     """A worker in another process, for many runs; ``run_worker`` is what ``check_worker`` takes."""
 
-    def __init__(self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        super().__init__(command, "worker", timeout_s)
+    def __init__(
+        self, command: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S, directory: str | None = None
+    ) -> None:
+        super().__init__(command, "worker", timeout_s, directory)
         announced = self.announced
         self.reports: tuple[str, ...] = REPORTS
         """What the worker tells of itself: of its handlers, and of what it counts."""

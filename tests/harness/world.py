@@ -110,6 +110,7 @@ class Violation(Exception):
         reason: str,
         promises: tuple[str, ...] = (),
         told: tuple[tuple[str, ...], ...] = (),
+        older: str | None = None,
     ) -> None:
         super().__init__(f"{seen.place + ': ' if seen.place else ''}{seen}: {reason}")
         self.seen, self.before, self.allowed, self.reason = seen, before, allowed, reason
@@ -117,6 +118,8 @@ class Violation(Exception):
         """The promises that it breaks in every state that the run could be in, the most telling first."""
         self.told = told
         """The states before it, in words; a few of them."""
+        self.older = older
+        """The item that should have been handed out before the one that was, where that is what is wrong."""
 
 
 def with_room(core: Core, workers: tuple[tuple[int, ...], ...], items: tuple[tuple[int, ...], ...]) -> Core:

@@ -1,6 +1,7 @@
-"""Test files are imported by path; this lets them import the helpers that lie beside them."""
+"""Test files are imported by path; this lets them import helpers: those beside them and those of conform/."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "conform")]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from mutant import RunMutant
 from registry import RUNS
+from trace_schema import held
 
 from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.tracefile import read
@@ -16,6 +17,7 @@ from peeklock.spec.policy import POLICIES
 def judged(mutant: RunMutant, lines: tuple[str, ...], folder: Path) -> Judgement:
     path = folder / "run.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    held(path)
     return judge(*read(path), POLICIES[mutant.policy])
 
 

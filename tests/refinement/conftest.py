@@ -1,4 +1,4 @@
-"""Test files are imported by path; this lets them import the helpers that lie beside them."""
+"""Test files are imported by path; this lets them import helpers: those beside them and those of conform/."""
 
 import logging
 import sys
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "conform")]
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from trace_schema import held
 
 from peeklock.harness.judge import judge
 from peeklock.harness.tracefile import Kind, read
@@ -17,6 +18,7 @@ def test_the_trace_of_a_scene_conforms(name: str, tmp_path: Path, capsys: pytest
     path = tmp_path / "run.jsonl"
     assert main([name, "--trace", str(path)]) == 0
     assert capsys.readouterr().out.startswith(f"{name}:")
+    held(path)
     header, entries = read(path)
     assert header.kind is Kind.WORKERS
     assert all((header.scope.clock, header.scope.counts, header.scope.stops, header.scope.answers))

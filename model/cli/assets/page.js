@@ -122,8 +122,9 @@ class Page {
     at("runs").parentElement.hidden = this.runs.length < 2;
     this.drawBroken();
     this.drawChoices();
-    this.drawNow();
-    at("lives").replaceChildren(...this.deliveryCards());
+    const {deliveries} = walk;
+    this.drawStanding(deliveries);
+    at("lives").replaceChildren(...this.deliveryCards(deliveries));
     at("promises").replaceChildren(...this.promiseChips());
     this.drawPromise();
     this.drawWalk();
@@ -162,22 +163,18 @@ class Page {
         follows ? chip("follow", "the run goes on here") : null));
   }
 
-  drawNow() {
+  drawStanding(deliveries) {
     const {spec, walk: {state}} = this;
     const workers = spec.data.workers.map((_, w) => this.workerRow(beliefOf(this.walk, w)));
     const items = spec.data.items.map((item, i) => make("div", {class: "row item"},
       make("div", {class: "believed", "data-side": "believed"}, make("b", {}, item),
-        this.counted(i).map(({who, counts}) => make("p", {}, `${who} counted: ${counts}`))),
+        deliveries.filter(delivery => delivery.item === i).flatMap(({verdicts}) => verdicts)
+          .map(({who, counts}) => make("p", {}, `${who} counted: ${counts}`))),
       make("div", {class: "true", "data-side": "true"}, make("p", {}, spec.described(1, state, i)),
         make("p", {}, spec.details(1, state, i, "history").map(([name, meaning]) => chip("", name, meaning))))));
     at("standing").replaceChildren(
       make("div", {class: "row heads", "aria-hidden": "true"}, make("div", {}, "believed"), make("div", {}, "true")),
       ...workers, ...items);
-  }
-
-  counted(i) {
-    const item = this.spec.data.items[i];
-    return this.walk.deliveries.filter(d => d.name.endsWith(` of ${item}`)).flatMap(d => d.verdicts);
   }
 
   workerRow({who, believes, details, token, item, life, differs}) {
@@ -195,8 +192,8 @@ class Page {
       make("div", {class: "true", "data-side": "true"}, truth));
   }
 
-  deliveryCards() {
-    const {deliveries} = this.walk, {data} = this.spec;
+  deliveryCards(deliveries) {
+    const {data} = this.spec;
     if (!deliveries.length) return [make("p", {class: "faint"}, "Nothing was fetched yet.")];
     return deliveries.reverse().map(({name, lives, holders, verdicts}) => {
       const life = lives.at(-1), drawing = this.life.cloneNode(true);

@@ -67,6 +67,7 @@ class Walk {
           .map(place => spec.life(place.state, i, t));
         const isThis = hand => hand !== null && hand[0] === i && hand[1] === t;
         found.push({
+          item: i,
           name: `${spec.data.tokens[i][t]} of ${item}`,
           lives: lives.filter((life, k) => life !== lives[k - 1]),
           holders: spec.data.workers.filter((_, w) => isThis(spec.inHand(state, w))),
