@@ -11,6 +11,7 @@ from peeklock.spec.evaluate import State, initial_state
 from peeklock.spec.protocol import ACTIONS, Variant, specialized
 from peeklock.spec.state import issued
 from peeklock.spec.terms import FALSE, Term, both
+from peeklock.spec.wording import many
 
 LARGEST = 250
 """No size of a world may be larger: a variable of a record is a byte."""
@@ -65,9 +66,6 @@ class World:
         return initial_state(self.workers, self.items)
 
     def __str__(self) -> str:
-        def many(n: int, what: str) -> str:
-            return f"{n} {what}" + ("" if n == 1 else "s")
-
         return (
             f"{many(self.workers, 'worker')}, {many(self.items, 'item')}, at most {self.deliveries} deliveries each, "
             f"max_attempts {self.variant.policy.max_attempts}"

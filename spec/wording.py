@@ -82,6 +82,11 @@ def token_name(i: int, t: int) -> str:
     return f"t{t}" if i == 0 else f"t{i + 1}.{t}"
 
 
+def many(number: int, what: str) -> str:
+    """1 item, 2 items, 1,000 items."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 @frozen
 class Names:
     """How items and tokens are called."""

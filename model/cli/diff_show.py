@@ -31,6 +31,7 @@ from peeklock.harness.tale import tale_of_steps
 from peeklock.model.diff import FINDINGS, Change, Difference
 from peeklock.spec.faults import FAULTS
 from peeklock.spec.narrative import Line
+from peeklock.spec.wording import many
 
 LEGEND = (
     "A behaviour is what the worker sees and does from the fetch of a delivery to its last step about it. All of them "
@@ -169,9 +170,9 @@ def _reactions(d: Difference, chapter: Chapter) -> Iterator[tuple[str, str]]:
 def _lines(part: Part, sign: str) -> Iterator[tuple[str, tuple[Line, ...]]]:
     word = "lost" if sign == "-" else "gained"
     if part.shown:
-        many = f"{part.sequences:,} sequence{'s' * (part.sequences != 1)} {word}"
+        found = f"{many(part.sequences, 'sequence')} {word}"
         before = f", ending also in {part.before} of the ways told before" if part.before else ""
-        yield f"{sign} {many}{before}", ()
+        yield f"{sign} {found}{before}", ()
     for shown in part.shown:
         yield f"  {sign} {ending_in_words(shown.ending)}", ()
         yield f"      {word_in_words(shown.ending.word)}", ()

@@ -17,6 +17,7 @@ from peeklock.model.verdicts import Verdict
 from peeklock.spec.actions import ABANDONS, ACKS, Call
 from peeklock.spec.narrative import Line
 from peeklock.spec.state import Phase
+from peeklock.spec.wording import many
 
 SETTLING = {c.value for c in (*ACKS, *ABANDONS)}
 
@@ -135,7 +136,7 @@ def ending_in_words(ending: Ending) -> str:
     """How a delivery ends, and what was counted."""
     last = f"{ending.last} -> {joined(ending.answers, 'or')}" if ending.answers else ending.last
     low, high = ending.acks
-    acks = f"{low} to {high} acks" if low != high else f"{high} ack{'s' * (high != 1)}"
+    acks = f"{low} to {high} acks" if low != high else many(high, "ack")
     after = f", after {acks}" if high else ""
     return f"{last}{after}; counts {' and '.join(ending.counts) or 'nothing'}"
 
@@ -189,23 +190,26 @@ def summary(d: Difference) -> list[tuple[str, bool]]:
         told.append((f"{new} breaks {joined(broken)}, which {old} keeps", True))
     worse = _ids(d, Change.WORSE)
     if worse:
-        told.append((f"{new} breaks {joined(worse)} under faults under which {old} keeps it", True))
+        them = "it" if len(worse) == 1 else "them"
+        told.append((f"{new} breaks {joined(worse)} under faults under which {old} keeps {them}", True))
     if d.newly_stuck:
         told.append((f"under {new} a run can get stuck: nothing can change any more", True))
     if not told:
         told.append((f"{new} breaks no promise that {old} keeps", False))
     sentences = (
-        (Change.MENDED, f"{new} keeps {{}}, which {old} breaks"),
-        (Change.BETTER, f"it takes more to break {{}} under {new} than under {old}"),
+        (Change.MENDED, f"{new} keeps {{ids}}, which {old} breaks"),
+        (Change.BETTER, f"it takes more to break {{ids}} under {new} than under {old}"),
         (
             Change.SPEAKS,
-            f"under {old} nothing could happen that {{}} is about; under {new} it can, and is as promised",
+            f"under {old} nothing could happen that {{ids}} {{are}} about; under {new} it can, and is as promised",
         ),
-        (Change.SILENT, f"under {new} nothing can happen any more that {{}} is about"),
-        (Change.ADDED, f"{{}} is a promise of {new} only"),
-        (Change.REMOVED, f"{{}} is a promise of {old} only"),
+        (Change.SILENT, f"under {new} nothing can happen any more that {{ids}} {{are}} about"),
+        (Change.ADDED, f"{{ids}} {{are}} promised by {new} only"),
+        (Change.REMOVED, f"{{ids}} {{are}} promised by {old} only"),
     )
-    told += [(text.format(joined(_ids(d, c))), False) for c, text in sentences if _ids(d, c)]
+    for change, text in sentences:
+        if ids := _ids(d, change):
+            told.append((text.format(ids=joined(ids), are="is" if len(ids) == 1 else "are"), False))
     same = [
         p.id
         for p in d.promises

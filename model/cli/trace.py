@@ -17,6 +17,7 @@ from peeklock.harness.tracefile import Header, Kind, read
 from peeklock.harness.traceline import TraceError
 from peeklock.spec.policy import RETRY, Policy
 from peeklock.spec.protocol import PROMISES
+from peeklock.spec.wording import many
 
 
 def add_parser(commands: Any) -> None:
@@ -77,10 +78,13 @@ def _print(header: Header, found: Judgement, policy: Policy) -> None:
     if header.kind is Kind.WORKERS:
         say(
             out,
-            f"[green]conforms[/green] to policy {policy.name}: {found.observations} observations explained",
+            f"[green]conforms[/green] to policy {policy.name}: {many(found.observations, 'observation')} explained",
         )
     else:
-        say(out, f"[green]conforms[/green] to the store's contract: {found.observations} lines explained")
+        say(
+            out,
+            f"[green]conforms[/green] to the store's contract: {many(found.observations, 'line')} explained",
+        )
         say(out, f"judged: {_judged(header)}")
     texts = {p.id: p.text for p in PROMISES}
     for broken in found.broken:

@@ -6,6 +6,7 @@ from attrs import field, frozen
 
 from peeklock.harness.coverage import Coverage
 from peeklock.harness.failure import Failure
+from peeklock.spec.wording import many
 
 
 @frozen
@@ -26,11 +27,12 @@ class Report:
 
     def line(self) -> str:
         """The whole of it in one line."""
-        runs, beside = (
-            ("runs", "") if self.overlapping is None else ("rounds", f", {self.overlapping:,} at once")
+        run, beside = (
+            ("run", "") if self.overlapping is None else ("round", f", {self.overlapping:,} at once")
         )
         return (
-            f"{self.subject} conforms: {self.runs} {runs}, {self.calls:,} calls{beside}, {self.seconds:.1f} s, "
+            f"{self.subject} conforms: {many(self.runs, run)}, {many(self.calls, 'call')}{beside}, "
+            f"{self.seconds:.1f} s, "
             f"{len(self.coverage.reached)} of {len(self.coverage.reached) + len(self.coverage.never)} "
             f"{'steps' if self.kind == 'worker' else '(call, answer) pairs'} seen"
             + "".join(f"; {w}" for w in self.warnings)
