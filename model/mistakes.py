@@ -301,12 +301,12 @@ def _mistakes() -> Iterator[Mistake]:
     yield Mistake("renewing goes on after a shutdown", "C5", not_writing("shutdown_begins", renewing))
     yield Mistake(
         "a worker fetches while it shuts down",
-        "C1",
+        "C5",
         guarded("takes_it_in_hand", may_fetch(W), phase[W] == Phase.IDLE),
     )
     yield Mistake(
         "a worker fetches while it has work in hand",
-        "C1",
+        "C5",
         guarded("takes_it_in_hand", may_fetch(W), ~draining[W]),
     )
     yield Mistake(

@@ -44,16 +44,12 @@ from peeklock.spec.terms import (
     substitute,
 )
 
-OF_A_DELIVERY = tuple(v for v in BELIEF if v not in (draining, working_on))
-"""What a worker believes about the delivery in its hand, but for the item itself."""
-
 takes = calling(Call.FETCH, effect=True)
 delivers = calling(Call.FETCH, answers=(Answer.OK,))
 
 C1 = Promise(
     "C1",
-    "an item is handed out only when it is visible and not locked, the oldest first, "
-    "and only to a worker that is free",
+    "an item is handed out only when it is visible and not locked, the oldest first",
     (
         at("the row was visible, and unlocked or expired", takes, lambda s: fetchable(s.i)),
         at(
@@ -67,30 +63,9 @@ C1 = Promise(
             lambda s: _locked_under_new_token(s.i),
         ),
         at(
-            "the worker had nothing in hand and was not shutting down",
-            calling(Call.FETCH),
-            lambda s: (phase[s.w] == Phase.IDLE) & ~draining[s.w],
-        ),
-        at(
-            "the worker has that item and that token in hand",
-            delivers,
-            lambda s: (after(working_on[s.w]) == s.i) & (after(token[s.w]) == after(current[s.i])),
-        ),
-        at(
             "nothing is answered only when there is nothing to hand out",
             calling(Call.FETCH, answers=(Answer.NOTHING,)),
             lambda s: every(ITEM, lambda j: ~fetchable(j)),
-        ),
-        always(
-            "a worker has an item in hand exactly when it is not idle",
-            every(WORKER, lambda w: (phase[w] == Phase.IDLE) == every(ITEM, lambda i: working_on[w] != i)),
-        ),
-        always(
-            "a worker that is idle remembers nothing of a delivery",
-            every(
-                WORKER,
-                lambda w: implies(phase[w] == Phase.IDLE, both(*(v[w] == v.initial for v in OF_A_DELIVERY))),
-            ),
         ),
     ),
     about=takes,
@@ -227,11 +202,24 @@ def _is_about_the_hand(s: Step) -> Term:
     return same_item & ((after(token[s.w]) == token[s.w]) | (after(token[s.w]) == 0))
 
 
+OF_A_DELIVERY = tuple(v for v in BELIEF if v not in (draining, working_on))
+"""What a worker believes about the delivery in its hand, but for the item itself."""
+
 C5 = Promise(
     "C5",
-    "a worker takes its steps in order, about the item in its hand, and renews its lock until it shuts down, "
-    "tells its handler to stop or gives the item up",
+    "a worker takes its steps in order, about the item in its hand, fetches when it has none, and renews its lock "
+    "until it shuts down, tells its handler to stop or gives the item up",
     (
+        at(
+            "a worker that fetches has nothing in hand and is not shutting down",
+            calling(Call.FETCH),
+            lambda s: (phase[s.w] == Phase.IDLE) & ~draining[s.w],
+        ),
+        at(
+            "what was handed out is in the hand of the worker: that item, under that token",
+            delivers,
+            lambda s: (after(working_on[s.w]) == s.i) & (after(token[s.w]) == after(current[s.i])),
+        ),
         at("the phases follow each other as the answers and the policy say", worker_steps, phases_in_order),
         at("a step is about the item and the token in hand", worker_steps, _is_about_the_hand),
         at("what went wrong is remembered as what it was", worker_steps, trouble_is_remembered),
@@ -258,6 +246,17 @@ C5 = Promise(
                     renewing[w],
                     either(phase[w] == Phase.FETCHED, phase[w] == Phase.HANDLING, phase[w] == Phase.ACKING),
                 ),
+            ),
+        ),
+        always(
+            "a worker has an item in hand exactly when it is not idle",
+            every(WORKER, lambda w: (phase[w] == Phase.IDLE) == every(ITEM, lambda i: working_on[w] != i)),
+        ),
+        always(
+            "a worker that is idle remembers nothing of a delivery",
+            every(
+                WORKER,
+                lambda w: implies(phase[w] == Phase.IDLE, both(*(v[w] == v.initial for v in OF_A_DELIVERY))),
             ),
         ),
         at("a renewal is a live worker's", calling(Call.RENEW), lambda s: renewing[s.w] & ~draining[s.w]),

@@ -118,7 +118,7 @@ MUTANTS = (
         ),
         wrong=(*ACKED, fetch("t2", item="i2")),
         right=ACKED,
-        promises="C1",
+        promises="C5",
     ),
     rejected(
         "renewal-after-shutdown",

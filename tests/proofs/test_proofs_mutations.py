@@ -60,7 +60,7 @@ def test_an_ack_that_does_not_need_a_valid_lock_completes_twice() -> None:
 
 @pytest.mark.parametrize(
     ("target", "promise"),
-    [(row[I], "S3"), (current[I], "S4"), (completions[I], "S3"), (phase[W], "C1")],
+    [(row[I], "S3"), (current[I], "S4"), (completions[I], "S3"), (phase[W], "C5")],
 )
 def test_an_ack_that_forgets_to_write_something_is_noticed(target: object, promise: str) -> None:
     settles = changed(
