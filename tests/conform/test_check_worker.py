@@ -55,10 +55,10 @@ MISTAKES = {
     "counts an error": ("S7", None),
     "counts both": ("S7", None),
     "counts late": (None, schedule.COUNTS),
-    "does not abandon": ("C1", schedule.GIVES_BACK),
+    "does not abandon": ("C5", schedule.GIVES_BACK),
     "does not wait": (None, schedule.WAITS),
     "drops its work": (None, schedule.DROPS),
-    "fetches after shutdown": ("C1", schedule.DRAINS),
+    "fetches after shutdown": ("C5", schedule.DRAINS),
     "gives up early": ("S10", None),
     "ignores a failed renewal": (None, schedule.SIGNALS),
     "ignores a shutdown": (None, schedule.DRAINS),
@@ -244,6 +244,20 @@ def test_a_worker_that_goes_otherwise_each_time_is_called_nondeterministic() -> 
     assert not caught.value.failure.deterministic
 
 
+@pytest.mark.parametrize(
+    ("run_worker", "words"),
+    [
+        (None, "NoneType cannot be called as run_worker(host): None is not a callable object"),
+        (lambda: None, "<lambda> cannot be called as run_worker(host): too many positional arguments"),
+    ],
+)
+def test_what_cannot_be_called_with_a_host_is_no_worker(run_worker: Any, words: str) -> None:
+    for check in (check_worker, lambda worker: replay_worker(worker, Script())):
+        with pytest.raises(AdapterError) as caught:
+            check(run_worker)
+        assert str(caught.value).endswith(words)
+
+
 def test_nothing_can_be_said_of_a_worker_that_never_fetches() -> None:
     with pytest.raises(Inconclusive, match="never fetched"):
         check_worker(lambda host: None, seed=1)
@@ -256,7 +270,8 @@ def test_an_exception_of_the_workers_own_is_a_finding() -> None:
 
     failure = failure_of(breaks)
     assert failure.finding.duty == schedule.STAYS
-    assert "KeyError: 'queue'" in str(failure.finding)
+    where = f"test_check_worker.py:{breaks.__code__.co_firstlineno + 2}"
+    assert f"raises at 0 ms: KeyError(\"'queue'\") in {where}" in str(failure.finding)
 
 
 def test_a_worker_that_blocks_by_itself_is_told_to_wait_on_the_host() -> None:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from browser import Browser
 from tales import (
     HOSTILE,
@@ -17,6 +18,7 @@ from tales import (
     enqueued,
     fetched,
     hostile,
+    nothing_fetched,
     of_a_store,
     of_a_worker,
 )
@@ -26,7 +28,7 @@ from peeklock.harness.lanes_markdown import as_markdown, as_mermaid
 from peeklock.harness.page import as_html
 from peeklock.harness.retelling import MOST_STEPS, tell
 from peeklock.harness.store_judge import StoreJudge
-from peeklock.harness.tale import Tale, TaleStep, tale_of_steps
+from peeklock.harness.tale import MOST_ALIKE, Tale, TaleStep, tale_of_steps
 from peeklock.spec.actions import Answer
 from peeklock.spec.capabilities import STANDARD
 from peeklock.spec.narrative import Line
@@ -127,10 +129,48 @@ def test_something_else_than_the_monitor_may_say_what_is_wrong() -> None:
 def test_what_did_not_come_can_be_what_is_wrong() -> None:
     run = (enqueued(), fetched(0, "t1", 1))
     tale = tell(
-        run, lambda: StoreJudge(STANDARD), then="worker A waits on at 90 ms", reason="i1 was not renewed"
+        run,
+        lambda: StoreJudge(STANDARD),
+        then=(TaleStep(None, "worker A", "waits"), TaleStep(None, "worker A", "waits on", at_ms=90)),
+        reason="i1 was not renewed",
     )
-    assert tale.steps[-1] == TaleStep(3, "worker A", "waits on at 90 ms", mark="i1 was not renewed")
-    assert tale.found == ("Step 3: worker A: waits on at 90 ms.", "i1 was not renewed.")
+    assert tale.steps[-2:] == (
+        TaleStep(3, "worker A", "waits"),
+        TaleStep(4, "worker A", "waits on", at_ms=90, mark="i1 was not renewed"),
+    )
+    assert tale.found == ("Step 4: worker A: waits on.", "i1 was not renewed.")
+
+
+def test_the_last_that_was_seen_can_be_wrong_although_the_monitor_allows_it() -> None:
+    tale = tell((enqueued(), fetched(0, "t1", 1)), lambda: StoreJudge(STANDARD), reason="it took 9 s")
+    assert len(tale.steps) == 2
+    assert tale.before == (("i1 is visible and unlocked",),)
+
+
+def test_what_came_after_is_told_as_it_was_seen() -> None:
+    tale = of_a_store(*LOCKED_ITEM, acked(99, "t2", worker="B"), acked(99, "t1"))
+    assert tale.marked == tale.steps[2]
+    assert tale.found[0].startswith("Step 3: ")
+    assert [(s.number, s.answered, s.truth) for s in tale.steps[3:]] == [(4, "ok", ()), (5, "ok", ())]
+
+
+def test_steps_that_repeat_are_told_in_one_with_what_grows() -> None:
+    rounds = range(MOST_ALIKE + 1)
+    worn = [fetched(10 * n, f"t{n + 1}", n + 1, f"w{n + 1}", lasts_ms=10) for n in rounds]
+    tale = of_a_store(enqueued(), *worn, nothing_fetched(60))
+    assert [s.number for s in tale.steps] == [1, None, MOST_ALIKE + 3]
+    assert tale.steps[1].does == (
+        "6 times, steps 2 to 7: worker w1 to w6: fetch with a lock of 10 ms → i1 under t1 to t6, attempt count 1 to 6; "
+        "i1's lock t1 to t6 has expired"
+    )
+    assert tale.steps[1].truth == ("i1's lock t6 has expired",)
+    assert len(of_a_store(enqueued(), *worn[1:]).steps) > MOST_ALIKE
+
+
+def test_steps_are_not_told_in_one_that_differ_unevenly() -> None:
+    polls = [evolve(nothing_fetched(n), lasts_ms=100 + (n == 3)) for n in range(MOST_ALIKE + 2)]
+    assert len(of_a_store(*polls).steps) == len(polls)
+    assert len(of_a_store(*(evolve(p, lasts_ms=100) for p in polls)).steps) == 1
 
 
 def test_long_names_get_short_ones_and_a_legend() -> None:
@@ -153,6 +193,12 @@ def test_of_a_long_run_the_steps_about_other_items_are_left_out() -> None:
     assert [s.number for s in tale.steps] == [1, 2, None, MOST_STEPS + 3]
     assert tale.steps[2].does == f"({MOST_STEPS} steps are left out)"
     assert tale.before == (("i1 is locked under t1 until 100 ms, attempt count 1",),)
+
+
+def test_one_step_that_would_be_left_out_is_told() -> None:
+    others = [enqueued(item=f"o{n}") for n in range(MOST_STEPS)]
+    tale = of_a_store(enqueued(), others[0], fetched(0, "t1", 1), *others[1:], fetched(99, "t2", 2, "B"))
+    assert [s.number for s in tale.steps] == [1, 2, 3, None, MOST_STEPS + 3]
 
 
 def test_of_nothing_no_tale_is_told() -> None:

@@ -62,7 +62,7 @@ class _IsNotClosed(PlainStore):
         (_OtherSignature, "_OtherSignature.fetch cannot be called as fetch(lock_timeout_ms)"),
         (_OtherKind, "_OtherKind.fetch returned 'i1'; it should return a peeklock.harness.adapter.Delivery"),
         (_NoCount, "attempt_count is None; it should be a whole number, or declare attempt_counts=False"),
-        (_OwnError, "_OwnError.renew raised LookupError('no such lock') in faulty_stores.py:"),
+        (_OwnError, "_OwnError.renew raised LookupError('no such lock') in test_wrong_adapters.py:"),
         (_Exits, "_Exits.ack raised SystemExit('3') in test_wrong_adapters.py:"),
         (
             _IsNotClosed,

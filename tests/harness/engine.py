@@ -26,6 +26,8 @@ Taken: TypeAlias = tuple[Action, int, int]
 """A step of the specification: the action, its worker and its item; 0 stands for a parameter that it has not."""
 TakenFrom: TypeAlias = tuple[State, Taken]
 """The same, with the state before it."""
+COUNTS = "counts "
+"""Begins what is allowed, where that is a verdict to count."""
 MOST_REMEMBERED = 200_000
 """Steps kept, so that memory does not grow with the length of a run."""
 
@@ -180,6 +182,11 @@ class Engine:
         """What could have been seen instead, in these worlds and of the worker that each sight names."""
         told: dict[str, None] = {}
         for core, seen in ways:
+            for w, counts in core.said:
+                if w == seen.worker:
+                    told[f"{COUNTS}{counts.value}"] = None
+            if seen.worker is not None and self.is_behind(core, seen.worker):
+                continue
             for stepper in self.steppers:
                 label, action = stepper.action.label, stepper.action
                 if label.event in BY_TIME:

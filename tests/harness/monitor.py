@@ -103,6 +103,16 @@ class Monitor:
             w for w in self.worlds if not w.core.owed and not (self.scope.counts and w.core.said)
         )
 
+    def excuse_counts(self, worker: str) -> None:
+        """Take what the worker should have counted by now for counted."""
+        number = self.workers[worker]
+        others = (frozenset(x for x in w.core.said if x[0] != number) for w in self.worlds)
+        self.worlds = tuple(
+            dict.fromkeys(
+                evolve(w, core=evolve(w.core, said=said)) for w, said in zip(self.worlds, others, strict=True)
+            )
+        )
+
     def narrow(self, keep: Callable[[World], bool]) -> None:
         """Drop the states that something else speaks against, such as a look at the store."""
         self.worlds = tuple(w for w in self.worlds if keep(w))

@@ -7,17 +7,19 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
+from peeklock.harness.instead import instead
 from peeklock.harness.monitor import NOT_HERE, NOT_LIKE_THIS
 from peeklock.harness.naming import Names, without_doubtful_shutdowns
-from peeklock.harness.observation import Moment, Observation, shown
+from peeklock.harness.observation import Moment, Observation
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
-from peeklock.harness.tale import ARROW, ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
+from peeklock.harness.tale import ORCHESTRATOR, TIME, Tale, TaleStep, sentences_of
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import ABANDONS, Answer, Call, Event
+from peeklock.spec.actions import ABANDONS, Answer, Call
 from peeklock.spec.evaluate import INITIAL_WORKER, PLACE
 from peeklock.spec.narrative import describe_worker, get
 from peeklock.spec.state import Result, Row, attempt_count, row
+from peeklock.spec.wording import many
 
 MOST_STEPS = 40
 """Of a longer run, only those steps are told that have to do with what is wrong."""
@@ -31,8 +33,6 @@ _RESULTS = {
     (Result.APPLICATION_ERROR,): " with an application error",
     (Result.POISON,): " with a poison failure",
 }
-_NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
-"""What may happen to a worker at any time, and is none of its choices."""
 
 
 class Watching(Protocol):
@@ -60,34 +60,35 @@ def tell(
     reason: str = "",
     allowed: Sequence[str] = (),
     promises: Sequence[str] = (),
-    then: str = "",
+    then: Sequence[TaleStep] = (),
     notes: Sequence[str] = (),
     earlier: int = 0,
 ) -> Tale:
     """The tale of a run that was seen, by a fresh monitor that takes it all in again.
 
-    It ends at the first observation that no state explains. ``reason``, ``allowed`` and ``promises`` say what is
-    wrong with the last observation where something else than the monitor found it, or knows better; or with what
-    came ``then``, such as that nothing more came. So many ``earlier`` observations the monitor has taken in before.
+    It goes wrong at the first observation that no state explains; what came after that is told as it was seen.
+    ``reason``, ``allowed`` and ``promises`` say what is wrong where something else than the monitor found it, or knows
+    better: with the last observation, or with the last step that came ``then``, such as that nothing more came. So
+    many ``earlier`` observations the monitor has taken in before.
     """
     seen = tuple(observations)
     if not seen:
         raise ValueError("nothing was seen, so there is nothing to tell")
     telling = _Telling(make_monitor(), seen, earlier)
     violation = telling.whole()
-    steps, last = telling.steps, telling.last
-    if then and violation is None:
-        steps.append(telling.afterwards(then))
+    if violation is None:
+        telling.afterwards(then)
+    steps, last, place = telling.steps, telling.last, telling.place
     mark, wrong = telling.wrong(last, reason or ("" if violation is None else violation.reason))
-    steps[-1] = evolve(steps[-1], mark=mark)
+    steps[place] = evolve(steps[place], mark=mark)
     states = telling.states(last) if mark else ()
     return Tale(
         title,
-        tuple(steps),
+        steps,
         setting,
         sentences_of(promises or (() if violation is None else violation.promises)),
-        (f"Step {steps[-1].number}: {steps[-1].sentence}.", wrong) if mark else (),
-        tuple(telling.instead(last, allowed or (() if violation is None else violation.allowed))),
+        (f"Step {steps[place].number}: {steps[place].sentence}.", wrong) if mark else (),
+        telling.instead(last, allowed or (() if violation is None else violation.allowed)),
         states[:MOST_STATES],
         len(states[MOST_STATES:]),
         telling.names.legend,
@@ -116,27 +117,34 @@ class _Telling:
         self._moved = False
         """Did the latest step change what is known of the store?"""
         self.last = seen[-1]
+        """The observation that is wrong, if one is."""
+        self.place = 0
+        """The place of the step that is wrong, if one is."""
+        self._stood: tuple[Standing, ...] = ()
+        """The states before what is wrong."""
 
     def whole(self) -> Violation | None:
-        """Tell every step to the end, or to the one that no state explains."""
-        left_out = self._earlier
+        """Tell every step; of those after the first that no state explains only what was seen."""
+        left_out, found = self._earlier, None
         for number, seen in enumerate(self._seen, self._earlier + 1):
+            if found is not None:
+                self.steps.append(self._told(number, seen))
+                continue
             self.last = seen
             if number in self._kept:
                 if left_out:
-                    self.steps.append(TaleStep(None, "", f"({left_out} steps are left out)"))
-                violation, left_out = self._step(number, seen), 0
+                    are = "is" if left_out == 1 else "are"
+                    self.steps.append(TaleStep(None, "", f"({many(left_out, 'step')} {are} left out)"))
+                found, left_out = self._step(number, seen), 0
             else:
-                violation, left_out = self._observed(seen), left_out + 1
-            if violation is not None:
-                return violation
-        return None
+                found, left_out = self._observed(seen), left_out + 1
+        return found
 
-    def afterwards(self, what: str) -> TaleStep:
-        """What came after all that was seen, in the lane of the worker that it names first, if it does."""
-        who = next((s.who for s in self.steps if s.who and what.startswith(f"{s.who} ")), "")
-        self._moved = True
-        return TaleStep(self._earlier + len(self._seen) + 1, who, what.removeprefix(f"{who} "))
+    def afterwards(self, steps: Iterable[TaleStep]) -> None:
+        """Tell what came after all that was seen."""
+        for number, step in enumerate(steps, self._earlier + len(self._seen) + 1):
+            self.steps.append(evolve(step, number=number))
+            self.place, self._moved, self._stood = len(self.steps) - 1, True, self._standings()
 
     def _chosen(self) -> frozenset[int]:
         """The numbers of the steps that are told: all, or of many the latest about the same item or worker."""
@@ -148,7 +156,9 @@ class _Telling:
                 for n, s in numbered
                 if self._item_of(s) == item or (worker is not None and s.worker == worker)
             ]
-        return frozenset(n for n, _ in numbered[-MOST_STEPS:])
+        kept = {n for n, _ in numbered[-MOST_STEPS:]}
+        # To say of one step that it is left out takes the room of the step.
+        return frozenset(kept | {n + 1 for n in (self._earlier, *kept) if n + 2 in kept})
 
     def _item_of(self, seen: Observation) -> str | None:
         return seen.item if seen.item is not None or seen.token is None else self._items.get(seen.token)
@@ -172,7 +182,10 @@ class _Telling:
             if passed:
                 self.steps.append(TaleStep(None, TIME, "time passes", truth=passed, at_ms=at_ms))
             before = now
+        self._stood = self._standings()
         violation = self._observed(seen)
+        if violation is not None:
+            self._stood = self._standings()
         after = self._known()
         if seen.call is Call.FETCH:  # the answer says the count
             before = evolve(before, counts=after.counts)
@@ -180,20 +193,20 @@ class _Telling:
             self._begun[seen.place] = number
         item, self._moved = self._item_of(seen), before.items != after.items
         ways = after.items.get(item, ()) if item is not None else ()
-        self.steps.append(
-            TaleStep(
-                number,
-                self._who(seen),
-                self._does(seen),
-                self._answer(seen),
-                self._note(seen),
-                tuple(self._truth(before, after)) if violation is None else (),
-                self._belief(before, after, seen.worker),
-                at_ms=at_ms,
-                possible=max(len(ways), 1) if violation is None else 1,
-            )
-        )
+        told = self._told(number, seen)
+        if violation is None:
+            truth, belief = tuple(self._truth(before, after)), self._belief(before, after, seen.worker)
+            told = evolve(told, truth=truth, belief=belief, possible=max(len(ways), 1))
+        self.place = len(self.steps)
+        self.steps.append(told)
         return violation
+
+    def _told(self, number: int, seen: Observation) -> TaleStep:
+        """What was seen, and no more."""
+        at_ms = None if seen.at_ms is None else self.names.at(seen.at_ms)
+        return TaleStep(
+            number, self._who(seen), self._does(seen), self._answer(seen), self._note(seen), at_ms=at_ms
+        )
 
     def _standings(self) -> tuple[Standing, ...]:
         return without_doubtful_shutdowns(self._monitor.standings())
@@ -313,43 +326,16 @@ class _Telling:
 
     # What would have been right, and where things stood
 
-    def instead(self, seen: Observation, allowed: Sequence[str]) -> Iterator[str]:
-        """What is allowed: of the call that was made, its answers; where it was not allowed at all, what else."""
-        calls: dict[str, list[str]] = {}
-        other = []
-        for text in allowed:
-            call, arrow, answer = text.partition(" -> ")
-            if arrow:
-                calls.setdefault(call, []).append(answer)
-            else:
-                other.append(shown(text))
-        made = "" if seen.call is None else seen.call.value
-        named = [call for call in calls if call.split(" ")[0] == made]
-        for call in named:
-            answers = calls[call]
-            if seen.call is Call.FETCH and Answer.OK.value in answers:
-                answers = [*self._could_be_handed_out(seen), *(a for a in answers if a != Answer.OK.value)]
-            others = [a for a in answers if a != Answer.RETRYABLE.value]
-            if others:
-                yield f"{call} {ARROW} {_any_of(others)}"
-            if len(others) < len(answers):
-                yield f"{call} {ARROW} {Answer.RETRYABLE.value}, if it fails"
-        if named:
-            return
-        if not calls:
-            yield from other
-            return
-        yield f"{'another' if made else 'a'} call: {_any_of(list(calls))}"
-        own = [text for text in other if text not in _NOT_ITS_OWN]
-        if own:
-            yield f"or without a call: {'; '.join(own)}"
+    def instead(self, seen: Observation, allowed: Sequence[str]) -> tuple[str, ...]:
+        """What would have been right."""
+        return tuple(instead(seen, allowed, tuple(self._could_be_handed_out(seen))))
 
     def _could_be_handed_out(self, seen: Observation) -> Iterator[str]:
         """The items that a fetch could return, as its answer would be told."""
         found: dict[str, None] = {}
         used = sum(s.token == seen.token for s in self._seen if s.call is Call.FETCH) > 1
         token = " under a fresh token" if used and seen.token is not None else ""
-        for standing in self._monitor.standings():
+        for standing in self._stood:
             for name, record in standing.items.items():
                 if get(record, row) not in (Row.READY, Row.EXPIRED):
                     continue
@@ -385,7 +371,7 @@ class _Telling:
         """The states that explain all but what is wrong."""
         item = self._item_of(seen)
         told: dict[tuple[str, ...], None] = {}
-        for standing in self._standings():
+        for standing in self._stood:
             names = list(standing.items)
             if item in names and len(names) > MOST_ITEMS:
                 names = [n for n in names if n == item]
@@ -402,7 +388,3 @@ def _either(ways: Sequence[str], was: Sequence[str], most: int = 3) -> str:
     told = sorted(ways, key=lambda way: (way not in was, way))
     more = [f"{len(told) - most} more"] if len(told) > most else []
     return ", or ".join([*told[:most], *more])
-
-
-def _any_of(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"

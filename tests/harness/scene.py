@@ -13,6 +13,7 @@ from peeklock.harness.schedule import Duty, Tolerances
 from peeklock.harness.script import OK, DeliveryPlan, Fault, Script
 from peeklock.harness.spec_store import SpecStore
 from peeklock.harness.steps import Step
+from peeklock.harness.tale import TaleStep
 from peeklock.harness.world import Scope, Violation
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.capabilities import STANDARD, Capabilities, Order, protocol_with
@@ -74,6 +75,8 @@ class Finding:
     """What would have been allowed."""
     promises: tuple[str, ...] = ()
     """The promises that this breaks, the most telling first."""
+    then: tuple[TaleStep, ...] = ()
+    """What the worker did after all that was seen, the last of it wrong; empty where what was seen last is wrong."""
 
     @property
     def kind(self) -> str:

@@ -22,6 +22,7 @@ from peeklock.harness.schedule import (
 )
 from peeklock.harness.script import OK, Fault
 from peeklock.harness.watch import InHand, Watch
+from peeklock.harness.wrapping import said
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Phase, Result
 
@@ -79,7 +80,7 @@ class Stage(Watch):
             raise RetryableError("fetch: the response was lost")
         self.schedule.taken(asked_ms, scene.now_ms)
         if scene.deliveries > scene.most_deliveries:
-            self._fails("fetch", f"delivered {scene.deliveries} times in all; {scene.unsettled()}", COMPLETES)
+            self._is_wrong(f"delivered {scene.deliveries} times in all; {scene.unsettled()}", COMPLETES)
         assert self._hand is not None
         return HostDelivery(item, taken.token, taken.attempt_count, self._hand.plan.has_handler)
 
@@ -121,7 +122,7 @@ class Stage(Watch):
         self.schedule.since_ms = self.now_ms
         if hand is not None:
             if hand.said is not None and completion.text != hand.said.text:
-                self._fails(f"ack {token}", f"carries {completion.text!r}; allowed: {hand.said.text!r}", SAME)
+                self._is_wrong(f"carries {completion.text!r}; allowed: {hand.said.text!r}", SAME)
             hand.said = completion
         _raises("ack", answer)
 
@@ -134,7 +135,7 @@ class Stage(Watch):
         call = Call.ABANDON_IGNORING_ATTEMPT if ignore_attempt else Call.ABANDON
         answer = self._calls_store(call, token, fault, delay_ms)
         if delay_ms != due_ms and self.scene.setup.capabilities.abandon_delay:
-            self._fails(f"abandon {token}", f"delay_ms is {delay_ms}; allowed: {due_ms}", DELAYS)
+            self._is_wrong(f"delay_ms is {delay_ms}; allowed: {due_ms}", DELAYS)
         _raises("abandon", answer)
 
     def start_handler(self, token: str) -> None:
@@ -145,7 +146,7 @@ class Stage(Watch):
         hand = self._hand
         assert hand is not None
         if not hand.plan.has_handler:
-            self._fails(f"start_handler {token}", "no handler is registered for it", KNOWS)
+            self._is_wrong("no handler is registered for it", KNOWS)
         hand.runs, hand.ends_ms = True, self.now_ms + hand.plan.takes_ms
 
     def no_handler(self, token: str) -> None:
@@ -155,7 +156,7 @@ class Stage(Watch):
         self._sees_event(Event.HANDLER_MISSING, token)
         assert self._hand is not None
         if self._hand.plan.has_handler:
-            self._fails(f"no_handler {token}", "a handler is registered for it", KNOWS)
+            self._is_wrong("a handler is registered for it", KNOWS)
 
     def cancel_handler(self, token: str) -> None:
         """See Host.cancel_handler."""
@@ -184,7 +185,7 @@ class Stage(Watch):
         to_ms = max(self.now_ms, min(times))
         self._is_in_time(to_ms)
         if to_ms > self.now_ms:
-            self._calls = 0
+            self._time_passed()
         self.scene.advance(to_ms)
         if self._shutdown_at_ms is not None and self._shutdown_at_ms <= self.now_ms and not self._is_told:
             self.schedule.shutdown_ms = self.now_ms
@@ -218,7 +219,7 @@ class Stage(Watch):
 
     def raised(self, error: Exception) -> None:
         """The worker has raised an exception of its own."""
-        self._fails("raises", f"{type(error).__name__}: {error}", STAYS)
+        self._fails("raises", said(error), STAYS)
 
     def _crashes(self) -> NoReturn:
         if not self.belief.is_idle:
@@ -234,9 +235,11 @@ class Stage(Watch):
             if type(number) is not int or number < 0:
                 raise ValueError(f"{call}: {number!r}; allowed: a whole number of milliseconds, 0 or more")
         self._owes_no_count(call)
+        told = _waits(numbers[0], self.now_ms) if call == "wait" else call.replace("_", " ")
         self._calls += 1
+        self._unseen.append(told)
         if self._calls > self.scene.setup.tolerances.most_calls:
-            self._fails(call, f"call {self._calls} since time passed last", RESTS)
+            self._fails(call, f"call {self._calls} since time passed last", RESTS, then=self._unseen)
         hand = self._hand
         if hand is not None and not self.belief.is_idle:
             hand.calls += 1
@@ -252,7 +255,7 @@ class Stage(Watch):
             over_ms = self.schedule.asked_ms + self.scene.setup.policy.lock_timeout_ms
             self._sees_event(Event.LOCK_OVER, token)
             if self.now_ms < over_ms - self.scene.setup.tolerances.early_ms:
-                self._fails(f"cancel_handler {token}", f"its lock is held until {over_ms} ms", LOCK_OVER)
+                self._is_wrong(f"its lock is held until {over_ms} ms", LOCK_OVER)
         self.schedule.signalled_ms = self.now_ms
         if hand.plan.stops_ms is not None and hand.ends_ms is not None:
             hand.ends_ms = min(hand.ends_ms, self.now_ms + hand.plan.stops_ms)
@@ -290,11 +293,15 @@ class Stage(Watch):
         asked = [] if self._shutdown_at_ms is None or self._is_told else [self._shutdown_at_ms]
         return handler + asked
 
+    def _time_passed(self) -> None:
+        self._calls = 0
+        self._unseen.clear()
+
     def _takes(self, fault: Fault) -> None:
         if fault.takes_ms:
             self.scene.advance(self.now_ms + fault.takes_ms)
             self.schedule.control_ms = self.now_ms
-            self._calls = 0
+            self._time_passed()
 
     def _woken(self) -> Woken:
         hand, handler, text = self._hand, None, ""
@@ -345,6 +352,11 @@ class Stage(Watch):
         item = None if hand is None or self.belief.is_idle else hand.item
         seen = Observation(event=event, item=item if token else None, token=token)
         self._sees(seen, None if item is None else self.scene.record(item))
+
+
+def _waits(until_ms: int, now_ms: int) -> str:
+    when = "" if until_ms > now_ms else ", which is now" if until_ms == now_ms else ", which is over"
+    return f"wait until {until_ms} ms{when}"
 
 
 def _nth(faults: tuple[Fault, ...], n: int) -> Fault:

@@ -6,9 +6,11 @@ There is one kind of tale and one set of renderers for it: :mod:`~peeklock.harne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from peeklock.spec.actions import Answer
 from peeklock.spec.narrative import Line
@@ -86,12 +88,104 @@ class TaleStep:
         return f"{told}; the store answers: {self.answered}"
 
 
+MOST_ALIKE = 5
+"""So often a block of steps is told one by one; an ack sequence has five attempts."""
+_LONGEST_BLOCK = 6
+_NUMBER = re.compile(r"\d+")
+
+
+def folded(steps: Iterable[TaleStep]) -> tuple[TaleStep, ...]:
+    """The steps, each block that is repeated more than ``MOST_ALIKE`` times told in one.
+
+    Blocks are alike when they differ in numbers only, which grow evenly from each to the next.
+    """
+    left, told = list(steps), []
+    while left:
+        length, times = max(
+            ((n, _times(left, n)) for n in range(1, _LONGEST_BLOCK + 1)),
+            key=lambda found: (found[1] > MOST_ALIKE, found[0] * found[1], -found[0]),
+        )
+        many = length * times if times > MOST_ALIKE else 1
+        told.append(left[0] if many == 1 else _in_one(left[:many], length, times))
+        left = left[many:]
+    return tuple(told)
+
+
+def _texts(step: TaleStep) -> tuple[str, ...]:
+    return (step.who, step.does, step.answer, step.note, step.mark, *step.truth, *step.belief, *step.faults)
+
+
+def _times(steps: Sequence[TaleStep], length: int) -> int:
+    """How often in a row the first so many steps are taken."""
+    blocks = (steps[k : k + length] for k in range(0, len(steps), length))
+    first = list(next(blocks))
+    shape, numbers, growth, times = _shape(first), _numbers(first), None, 1
+    for block in blocks:
+        if len(block) < length or _shape(block) != shape:
+            break
+        now = _numbers(block)
+        grown = [b - a for a, b in zip(numbers, now, strict=True)]
+        if growth not in (None, grown):
+            break
+        numbers, growth, times = now, grown, times + 1
+    return times
+
+
+def _shape(block: Iterable[TaleStep]) -> list[object]:
+    return [(s.number is None, s.possible, *(_NUMBER.sub("#", text) for text in _texts(s))) for s in block]
+
+
+def _numbers(block: Iterable[TaleStep]) -> list[int]:
+    return [int(number) for s in block for text in _texts(s) for number in _NUMBER.findall(text)]
+
+
+def _in_one(steps: Sequence[TaleStep], length: int, times: int) -> TaleStep:
+    """All these steps as one, which has no number."""
+    ends = list(zip(steps[:length], steps[-length:], strict=True))
+    numbers = [s.number for s in steps if s.number is not None]
+    told = [(_from_to(a.who, b.who), _from_to(_in_short(a), _in_short(b))) for a, b in ends]
+    who = told[0][0] if length == 1 else ""
+    does = "; ".join(
+        f"{name}: {', '.join(text for _, text in group)}"
+        if name not in (who, TIME)
+        else ", ".join(t for _, t in group)
+        for name, group in groupby(told, key=lambda one: one[0])
+    )
+    where = f", steps {numbers[0]} to {numbers[-1]}" if numbers else ""
+    return evolve(
+        steps[-1],
+        number=None,
+        who=who,
+        does=f"{times} times{where}: {does}",
+        answer="",
+        note="",
+        at_ms=steps[0].at_ms,
+    )
+
+
+def _in_short(step: TaleStep) -> str:
+    if step.who == TIME and step.number is None:
+        return "; ".join(step.truth)
+    return (
+        f"{step.does} {ARROW} {step.answered}"
+        if step.answer
+        else " ".join(filter(None, (step.does, step.note)))
+    )
+
+
+def _from_to(first: str, last: str) -> str:
+    """A text that stands for several, which differ in numbers: each word that does is told as from … to …."""
+    words = zip(first.split(" "), last.split(" "), strict=True)
+    return " ".join(a if a == b else f"{a.rstrip(',;')} to {b}" for a, b in words)
+
+
 @frozen
 class Tale:
     """A run, told: its steps in lanes, what is wrong with it, and what would have been right."""
 
     title: str
-    steps: tuple[TaleStep, ...]
+    steps: tuple[TaleStep, ...] = field(converter=folded)
+    """Those that repeat are told in one."""
     setting: str = ""
     """Where it happened: a policy and a world, or what was recorded."""
     promises: tuple[tuple[str, str], ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from attrs import define, evolve
@@ -22,8 +23,10 @@ from peeklock.harness.schedule import (
     backoff_ms,
 )
 from peeklock.harness.script import DeliveryPlan
+from peeklock.harness.tale import TaleStep
 from peeklock.harness.world import Violation
 from peeklock.spec.actions import Call
+from peeklock.spec.capabilities import OF_A_STORE
 from peeklock.spec.evaluate import Record
 from peeklock.spec.protocol import PROMISES
 from peeklock.spec.state import Phase, Trouble
@@ -69,6 +72,8 @@ class Watch:
         self.dead = False
         self._hand: InHand | None = None
         self._miscounted: Finding | None = None
+        self._unseen: list[str] = []
+        """The calls since time passed last that the monitor has not seen."""
 
     @property
     def now_ms(self) -> int:
@@ -81,6 +86,7 @@ class Watch:
         """Let the monitor judge what the worker does; ``Crashed``, with a finding, when it is not allowed."""
         seen = evolve(seen, worker=self.name)
         scene, was = self.scene, self.belief.phase
+        self._unseen.clear()
         try:
             scene.see(seen)
         except Violation as violation:
@@ -95,24 +101,23 @@ class Watch:
 
     def _is_not_allowed(self, violation: Violation) -> None:
         """A wrong count is told with what the worker does next, which says more of what it meant by it."""
-        seen = violation.seen
-        if seen.counts is not None and self._miscounted is None:
-            self._miscounted = self._found(violation)
-            return
         found = self._found(violation)
+        if violation.seen.counts is not None and self._miscounted is None:
+            self._miscounted = found
+            self.scene.monitor.excuse_counts(self.name)
+            return
         if self._miscounted is not None:
             named = {*found.promises, *self._miscounted.promises}
-            reason = f"{self._miscounted.reason}; then {seen}"
-            found = evolve(
-                self._miscounted, reason=reason, promises=tuple(p.id for p in PROMISES if p.id in named)
-            )
+            found = evolve(self._miscounted, promises=tuple(p.id for p in PROMISES if p.id in named))
         self.scene.finding = found
         self._dies()
 
     def _found(self, violation: Violation) -> Finding:
         seen = violation.seen
         what, reason = f"{evolve(seen, place='')} at {self.now_ms} ms", self._reason(seen, violation)
-        return Finding(what, reason, self._owed(seen), violation, violation.allowed, violation.promises)
+        # The store is the specification's own, and keeps what a store promises.
+        promises = tuple(pid for pid in violation.promises if pid not in OF_A_STORE)
+        return Finding(what, reason, self._owed(seen), violation, violation.allowed, promises)
 
     def _owed(self, seen: Observation) -> Duty | None:
         """What the worker had to do at once, and did something else."""
@@ -130,9 +135,21 @@ class Watch:
             return f"it has nothing in hand, and is done with {hand.token}"
         return violation.reason if seen.token == hand.token else f"in its hand is {hand.token}"
 
-    def _fails(self, what: str, reason: str, duty: Duty, *allowed: str) -> NoReturn:
-        found = Finding(f"worker {self.name} {what} at {self.now_ms} ms", reason, duty, None, allowed)
+    def _fails(self, what: str, reason: str, duty: Duty, *allowed: str, then: Sequence[str] = ()) -> NoReturn:
+        """``Crashed``, with a duty that was not done in time, or by what the monitor does not see.
+
+        ``then`` is what the worker did since the monitor saw something of it, where it is more than ``what``.
+        """
+        who = f"worker {self.name}"
+        steps = tuple(TaleStep(None, who, does, at_ms=self.now_ms) for does in then or (what,))
+        found = Finding(f"{who} {what} at {self.now_ms} ms", reason, duty, None, allowed, then=steps)
         self.scene.finding = self._miscounted or found
+        self._dies()
+
+    def _is_wrong(self, reason: str, duty: Duty) -> NoReturn:
+        """``Crashed``, with a duty that was not done by what the monitor has seen last."""
+        what = f"{evolve(self.scene.seen[-1], place='')} at {self.now_ms} ms"
+        self.scene.finding = self._miscounted or Finding(what, reason, duty)
         self._dies()
 
     def _about(self) -> str:

@@ -16,7 +16,6 @@ from peeklock.harness.script import Script, as_source
 from peeklock.harness.tale import Tale
 from peeklock.harness.telling import WIDTH
 from peeklock.harness.world import Violation
-from peeklock.spec.actions import Event
 from peeklock.spec.policy import POLICIES, Policy
 
 UNKNOWN = "run_worker = ...  # the function that was checked"
@@ -140,9 +139,9 @@ def tale_of(failure: WorkerFailure) -> Tale:
         failure.setup.monitor,
         title=f"{failure.subject} does not keep the protocol under the policy {failure.setup.policy.name}",
         reason=finding.reason,
-        allowed=tuple(text for text in finding.allowed if text not in _NOT_ITS_OWN),
+        allowed=finding.allowed,
         promises=failure.promises,
-        then=finding.what,
+        then=finding.then,
         notes=notes,
     )
 
@@ -159,7 +158,3 @@ def told(failure: WorkerFailure) -> str:
     seed = "" if failure.seed is None else f", seed {failure.seed}"
     parts.append(f"Found in run {failure.runs}, {failure.seconds:.1f} s{seed}.")
     return "\n\n".join(parts)
-
-
-_NOT_ITS_OWN = (Event.CRASH.value, Event.SHUTDOWN.value, Event.GRACE_ENDS.value)
-"""What may happen to a worker at any time, and is none of its choices."""

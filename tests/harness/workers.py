@@ -24,7 +24,7 @@ from peeklock.harness.shortening import shortened
 from peeklock.harness.stores import subject_of
 from peeklock.harness.unreached import why_never
 from peeklock.harness.worker_failure import WorkerFailure, failure_of, told
-from peeklock.harness.wrapping import AdapterError, Watchdog
+from peeklock.harness.wrapping import AdapterError, Watchdog, check_callable
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.policy import Policy, find_policy
 
@@ -58,6 +58,7 @@ def check_worker(
     __tracebackhide__ = True
     setup = setup_of(policy, capabilities, counts, handlers, tolerances)
     subject = name or subject_of(run_worker)
+    check_callable(subject, run_worker, "run_worker", ("host",))
     with Watchdog(run_limit_s) as watchdog:
         check = _Check(run_worker, setup, watchdog, subject)
         hunted = check.corners() or hunt(
@@ -89,6 +90,7 @@ def replay_worker(
     """Play one script, as a failure names it; ``ContractViolation`` when the worker fails under it."""
     __tracebackhide__ = True
     setup = setup_of(policy, capabilities, counts, handlers, tolerances)
+    check_callable(subject_of(run_worker), run_worker, "run_worker", ("host",))
     played = play(run_worker, script, setup)
     if played.finding is None:
         return played

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import signal
+import sysconfig
 import threading
 import time
 import traceback
@@ -25,6 +26,8 @@ class AdapterError(ValueError):
 
 
 HERE = Path(__file__).parent
+INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+"""Where code stands that its author did not write for the check."""
 
 _PARAMETERS = {
     "enqueue": ("item", "delay_ms"),
@@ -63,14 +66,19 @@ def check_adapter(adapter: object, capabilities: Capabilities) -> None:
         if not callable(method):
             instead = f", or declare {_DECLARES.get(name, f'{name}=False')}" if name in _NEEDED_BY else ""
             raise AdapterError(f"{kind} has no method {name}; give it {signature}{instead}")
-        try:
-            inspect.signature(method).bind(*parameters)
-        except TypeError as error:
-            raise AdapterError(f"{kind}.{name} cannot be called as {signature}: {error}") from None
-        except (
-            ValueError
-        ):  # a method without a signature that Python knows: it will be seen when it is called
-            continue
+        check_callable(f"{kind}.{name}", method, name, parameters)
+
+
+def check_callable(
+    what: str, function: Callable[..., object], name: str, parameters: tuple[str, ...]
+) -> None:
+    """``AdapterError`` where the function cannot be called with these parameters."""
+    try:
+        inspect.signature(function).bind(*parameters)
+    except TypeError as error:
+        raise AdapterError(f"{what} cannot be called as {name}({', '.join(parameters)}): {error}") from None
+    except ValueError:
+        pass  # a function without a signature that Python knows: it will be seen when it is called
 
 
 class Watchdog:
@@ -253,8 +261,13 @@ class Guarded:
 
 
 def said(error: BaseException) -> str:
-    """An exception that a function of the adapter's author raised, and in which line of it."""
+    """An exception that a function of the adapter's or the worker's author raised, and in which line of theirs."""
     told = " ".join(str(error).split())
     name = f"{type(error).__name__}({told[:120]!r})" if told else type(error).__name__
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != HERE]
-    return f"{name} in {Path(frames[0].filename).name}:{frames[0].lineno}" if frames else name
+    frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    outside = [(path, line) for path, line in frames if path.is_absolute() and path.parent != HERE]
+    theirs = [(path, line) for path, line in outside if not any(map(path.is_relative_to, INSTALLED))]
+    if not outside:
+        return name
+    path, line = (theirs or outside)[-1]
+    return f"{name} in {path.name}:{line}"
