@@ -19,6 +19,7 @@ from peeklock.cli.conform_show import Found, Outcome, in_json, making, runnable,
 from peeklock.cli.errors import UsageError
 from peeklock.cli.options import policies_of
 from peeklock.cli.progress import Progress
+from peeklock.harness.concurrent import check_programs
 from peeklock.harness.host import Host
 from peeklock.harness.lanes import as_text
 from peeklock.harness.program import BrokenProgram
@@ -76,6 +77,13 @@ def add_parser(commands: Any) -> None:
         one.add_argument(
             "--budget", type=float, default=60.0, metavar="S", help="seconds for all runs (default 60)"
         )
+        if role == "store":
+            one.add_argument(
+                "--concurrently",
+                type=int,
+                metavar="N",
+                help="start the program N times on one store, and make calls that overlap, in rounds",
+            )
         if role == "worker":
             one.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
         one.add_argument(
@@ -108,6 +116,8 @@ def _checked(options: argparse.Namespace) -> list[str]:
         value = getattr(options, name)
         if not 0 < value < math.inf:
             raise UsageError(f"--{name} is {value:g}; allowed: more than 0")
+    if options.role == "store" and options.concurrently is not None and options.concurrently < 2:
+        raise UsageError(f"--concurrently is {options.concurrently}; allowed: 2 or more")
     if options.examples < 1:
         raise UsageError(f"--examples is {options.examples}; allowed: 1 or more")
     if options.artifacts is not None:
@@ -136,6 +146,8 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 def _conform(options: argparse.Namespace, command: list[str]) -> int:
     check = _check_store if options.role == "store" else _check_worker
+    if options.role == "store" and options.concurrently:
+        check = _check_programs
     with Progress(f"conform {options.role}") as progress:
         try:
             report = check(options, command, progress)
@@ -176,6 +188,21 @@ def _check_store(options: argparse.Namespace, command: list[str], progress: Prog
             failure = evolve(error.failure, makes=making(tuple(command)))
             text = "\n\n".join((as_text(tale_of(failure, in_json)), "\n".join(told_again(failure))))
             return Found(tuple(command), failure, text.rstrip(), program.transcript)
+
+
+def _check_programs(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:
+    try:
+        return check_programs(
+            command,
+            options.concurrently,
+            seconds=options.budget,
+            rounds=options.examples,
+            seed=options.seed or 0,
+            call_limit_s=options.timeout,
+            watch=lambda rounds, calls: progress.show(f"{rounds:,} rounds, {calls:,} calls"),
+        )
+    except ContractViolation as error:
+        return Found(tuple(command), error.failure, as_text(tale_of(error.failure)).rstrip(), ())
 
 
 def _check_worker(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:

@@ -33,10 +33,14 @@ class Found:
     text: str
     """The failure as it is printed."""
     wire: tuple[str, ...]
+    """None where several programs were spoken to at once."""
 
     def files(self) -> dict[str, str]:
         """What is written beside the page and the trace, by name."""
-        files = {"report.txt": f"{self.text}\n", "wire.txt": "".join(f"{line}\n" for line in self.wire)}
+        files = {"report.txt": f"{self.text}\n"}
+        if not self.wire:
+            return files
+        files["wire.txt"] = "".join(f"{line}\n" for line in self.wire)
         if isinstance(self.failure, WorkerFailure):
             files["reproduce.py"] = runnable(self.failure.program(), self.command)
         else:
@@ -90,7 +94,7 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
         print(outcome.text)
     else:
         tell_tale(console(), tale_of(outcome.failure, in_json))
-        if not written:
+        if outcome.wire and not written:
             print("\nthe same run in JSON lines (> to the program, < from it):\n")
             for line in outcome.wire[:MOST_WIRE_LINES]:
                 print(f"  {line}")
@@ -132,6 +136,7 @@ def _data(options: argparse.Namespace, outcome: Outcome, written: list[Path]) ->
             "subject": outcome.subject,
             "runs": outcome.runs,
             "calls": outcome.calls,
+            **({} if outcome.overlapping is None else {"overlapping": outcome.overlapping}),
             "seconds": round(outcome.seconds, 3),
             "seed": outcome.seed,
             "coverage": {

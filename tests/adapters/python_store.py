@@ -8,6 +8,7 @@ import os
 import sys
 
 FAULT = os.environ.get("FAULT", "")
+ANNOUNCED = {"name": "python_store", "capabilities": {"fault_injection": True}}
 
 
 class Permanent(Exception):
@@ -99,16 +100,16 @@ def say(message):
     print(json.dumps(message), flush=True)
 
 
-def main():
+def main(new_store: type = Store, announced=ANNOUNCED):
     shaken = json.loads(sys.stdin.readline())
     assert shaken == {"peeklock": 1, "role": "store"}, shaken
-    say({"peeklock": 1, "name": "python_store", "capabilities": {"fault_injection": True}})
-    store = Store()
+    say({"peeklock": 1, **announced})
+    store = None
     for line in sys.stdin:
         request = json.loads(line)
         number, name = request.pop("id"), request.pop("call")
         if name == "new":
-            store = Store()
+            store = new_store(**request)
             say({"id": number, "ok": None})
         else:
             say(answer_to(store, number, name, request))

@@ -27,7 +27,7 @@ from peeklock.spec.capabilities import Capabilities
 def no_child_is_left() -> Iterator[None]:
     yield
     found = subprocess.run(
-        ["ps", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
     )
     assert "peeklock.harness.serving" not in found.stdout
 

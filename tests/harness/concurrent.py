@@ -7,6 +7,7 @@ of a round time passes, so that locks run out; on a clock of the store's own wit
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 import time
@@ -20,9 +21,9 @@ from attrs import define, field
 
 from peeklock.harness import outcomes
 from peeklock.harness.clocks import MovedClock, RunClock, WaitedClock, unit_ms
+from peeklock.harness.concurrent_failure import calls_about, failure_of
 from peeklock.harness.coverage import Coverage
 from peeklock.harness.crew import Aim, Crew, Handle, Recorder, Worker, switching_often
-from peeklock.harness.failure import Failure
 from peeklock.harness.history import Begins, Invoke, Operation, Return, joined
 from peeklock.harness.item_model import StoreAnswer
 from peeklock.harness.program import BrokenProgram
@@ -31,6 +32,7 @@ from peeklock.harness.serving import Served, command_of
 from peeklock.harness.store_history import StoreHistory, seen_of
 from peeklock.harness.store_judge import miscounted, unsent
 from peeklock.harness.stores import MOST_BUSY, left_out, subject_of
+from peeklock.harness.telling import told, write
 from peeklock.harness.wire import DEFAULT_TIMEOUT_S
 from peeklock.harness.wire_store import StoreProgram
 from peeklock.harness.world import Violation
@@ -39,6 +41,8 @@ from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
 from peeklock.spec.timed_store import honest_actions
 
+USUALLY_S = 5.0
+"""How long a check takes that is not told otherwise."""
 VIRTUAL_LOCK_MS = 1_000
 PHASES = (0.0, 0.5, 1.0, 0.001)
 """How far the clock moves before each phase of a round, in lock timeouts."""
@@ -54,7 +58,7 @@ def check_store_concurrently(
     *,
     make_client: Callable[[Any], Any] | None = None,
     threads: int = 8,
-    seconds: float = 5,
+    seconds: float | None = None,
     rounds: int | None = None,
     seed: int = 0,
     retryable: tuple[type[Exception], ...] = (),
@@ -67,9 +71,9 @@ def check_store_concurrently(
 
     ``make_store`` returns the adapter of a fresh, empty store. ``make_client`` makes what one thread uses, in that
     thread, such as a connection of its own; by default all use the store itself. It is the store's ``advance`` that
-    moves the time of all. The check ends after ``seconds``, or after so many ``rounds``, or when something is found;
-    ``seed`` chooses the calls, and chance how they meet. ``call_limit_s`` is how long a call may take, in seconds.
-    ``retryable``, ``permanent`` and ``artifacts`` are as in ``check_store``.
+    moves the time of all. The check ends after ``seconds`` or so many ``rounds``, by default after five seconds, or
+    when something is found; ``seed`` chooses the calls, and chance how they meet. ``call_limit_s`` is how long a call
+    may take, in seconds. ``retryable``, ``permanent`` and ``artifacts`` are as in ``check_store``.
 
     ``ContractViolation`` with the calls that no order explains, ``Inconclusive`` where nothing can be said,
     ``AdapterError`` where the adapter is at fault or its calls do not return, ``ValueError`` for fewer than two
@@ -111,7 +115,7 @@ def check_store_by_processes(
     capabilities: Capabilities = STANDARD,
     *,
     processes: int = 3,
-    seconds: float = 5,
+    seconds: float | None = None,
     rounds: int | None = None,
     seed: int = 0,
     retryable: tuple[type[Exception], ...] = (),
@@ -150,17 +154,18 @@ def check_programs(
     programs: int,
     capabilities: Capabilities | None = None,
     *,
-    seconds: float = 5,
+    seconds: float | None = None,
     rounds: int | None = None,
     seed: int = 0,
     call_limit_s: float = DEFAULT_TIMEOUT_S,
     name: str | None = None,
     artifacts: Path | None = None,
+    watch: Callable[[int, int], None] = lambda rounds, calls: None,
 ) -> Report:
     """Let several copies of a program that is a store use one store, as ``check_store_by_processes``.
 
-    By default its capabilities and its name are those that it announces. ``BrokenProgram`` where one of them does
-    not keep to the wire format.
+    By default its capabilities and its name are those that it announces. ``watch`` is told the rounds and the calls
+    that were made. ``BrokenProgram`` where one of them does not keep to the wire format.
     """
     __tracebackhide__ = True
     if programs < 2:
@@ -184,6 +189,7 @@ def check_programs(
             seed,
             2 * call_limit_s,
             artifacts,
+            watch,
         )
         report = check.run(seconds, rounds)
         for handle in handles:
@@ -210,6 +216,7 @@ class _Check:
     seed: int
     call_limit_s: float
     artifacts: Path | None
+    watch: Callable[[int, int], None] = lambda rounds, calls: None
     clock: RunClock = field(init=False)
     recorder: Recorder = field(init=False)
     judge: StoreHistory = field(init=False)
@@ -232,10 +239,12 @@ class _Check:
         for store in self.clocks:
             store.plain("between calls", "advance", ms)
 
-    def run(self, seconds: float, rounds: int | None) -> Report:
-        """So many rounds, or as many as there is time for; what was found is raised."""
+    def run(self, seconds: float | None, rounds: int | None) -> Report:
+        """So many rounds, and as many as there is time for; what was found is raised."""
         __tracebackhide__ = True
         began_s = time.monotonic()
+        if seconds is None:
+            seconds = math.inf if rounds is not None else USUALLY_S
         chance = random.Random(self.seed)
         if not self.capabilities.virtual_clock:
             self.lock_ms = unit_ms(lambda: self._own(Call.FETCH, lasts_ms=VIRTUAL_LOCK_MS))
@@ -255,8 +264,9 @@ class _Check:
         )
         try:
             with switching_often():
-                while self.rounds < rounds if rounds is not None else time.monotonic() < began_s + seconds:
+                while self.rounds != rounds and time.monotonic() < began_s + seconds:
                     self._round(crew, chance)
+                    self.watch(self.rounds, self.answers.total())
         except Violation as violation:
             raise self._found(violation, time.monotonic() - began_s) from None
         finally:
@@ -322,18 +332,20 @@ class _Check:
                 raise Violation(seen_of(_latest(made, item), item), (), *unsent(item, completion))
 
     def _found(self, violation: Violation, seconds: float) -> ContractViolation:
-        failure = Failure(
+        failure = failure_of(
             self.subject,
             self.capabilities,
-            (),
-            (violation.seen,),
+            self.workers,
+            self.events,
             violation,
-            self.seed,
-            self.rounds,
-            seconds,
+            seed=self.seed,
+            rounds=self.rounds,
+            seconds=seconds,
         )
+        artifacts = self.artifacts or outcomes.artifacts()
+        files = () if artifacts is None else write(failure, artifacts)
         outcomes.note(failure.line())
-        return ContractViolation(failure, str(violation))
+        return ContractViolation(failure, told(failure, files))
 
     def _report(self, seconds: float) -> Report:
         __tracebackhide__ = True
@@ -380,6 +392,4 @@ _BUSY = Answer.RETRYABLE.value
 
 def _latest(made: Sequence[Operation], item: str) -> Operation:
     """The latest of the calls that has to do with this item; of all, where none has."""
-    tokens = {o.result.token for o in made if o.result is not None and item in o.result.items} - {None}
-    about = [o for o in made if item in o.what.items or o.what.token in tokens]
-    return max(about or made, key=lambda o: o.number)
+    return (calls_about(item, made) or tuple(made))[-1]

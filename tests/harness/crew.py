@@ -136,7 +136,7 @@ class Worker:
             return {"call": Call.CANCEL, "items": (self.random.choice(items),)}
         if aim is Aim.ANY and chance < 0.4:
             delay_ms = self._delay_ms() if self.capabilities.enqueue_delay else 0
-            item = f"{items[0]}-{self.name}-{self.made}"
+            item = f"{items[0].partition('-')[0]}-{self.name}-{self.made}"
             return {"call": Call.ENQUEUE, "items": (item,), "lasts_ms": delay_ms}
         settling = [c for c in has if c not in (Call.ENQUEUE, Call.FETCH, Call.CANCEL)]
         weights = [{Call.RENEW: 3, Call.ACK: 3}.get(c, 1) for c in settling]

@@ -83,9 +83,11 @@ def _answer(store: Guarded, where: str, name: str, arguments: dict[str, Any]) ->
 def _said(name: str, answer: Answer, value: Any) -> dict[str, Any]:
     if answer is not Answer.OK:
         return {"error": "retryable" if answer is Answer.RETRYABLE else "permanent"}
-    if name == "fetch" and value is not None:
-        return {"ok": {"item": value.item, "token": value.token, "attempt_count": value.attempt_count}}
-    return {"ok": list(value) if name == "cancel" else None}
+    if name == "cancel":
+        return {"ok": list(value)}
+    if value is None:
+        return {"ok": None}
+    return {"ok": {"item": value.item, "token": value.token, "attempt_count": value.attempt_count}}
 
 
 def _say(message: dict[str, Any]) -> None:

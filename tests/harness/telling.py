@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
+from peeklock.harness.concurrent_failure import ConcurrentFailure
 from peeklock.harness.failure import Failure
 from peeklock.harness.hindsight import Excuse
 from peeklock.harness.lanes import as_text
@@ -16,6 +17,7 @@ from peeklock.harness.replay import parted_at
 from peeklock.harness.retelling import tell
 from peeklock.harness.store_judge import StoreJudge
 from peeklock.harness.tale import Tale
+from peeklock.harness.trace_tale import tale_of_calls
 
 Said: TypeAlias = Callable[[Excuse], str]
 """How a capability is written."""
@@ -25,6 +27,8 @@ WIDTH = 100
 
 def tale_of(failure: Failure, said: Said = in_python) -> Tale:
     """The failure, told step by step."""
+    if isinstance(failure, ConcurrentFailure):
+        return _of_calls_at_once(failure)
     found = f"Found in run {failure.runs}, after {failure.seconds:.1f} s"
     notes = [f"{found}." if failure.seed is None else f"{found}; seed={failure.seed} finds it again."]
     excuses = " or ".join(said(one) for one in failure.excuses)
@@ -49,14 +53,25 @@ def tale_of(failure: Failure, said: Said = in_python) -> Tale:
     )
 
 
+def _of_calls_at_once(failure: ConcurrentFailure) -> Tale:
+    seed = f"seed={failure.seed} makes such calls again; how they meet is chance."
+    return tale_of_calls(
+        failure.events,
+        failure.capabilities,
+        failure.violation,
+        title=f"{failure.subject} does not keep its contract when it is called by {failure.workers} at once",
+        notes=[f"Found in round {failure.runs}, after {failure.seconds:.1f} s; {seed}"],
+    )
+
+
 def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     """The report of a failure, for a reader who does not know the specification."""
     parts = [as_text(tale_of(failure), WIDTH)]
     parts.append("\n".join(told_again(failure)))
-    parts.append(
-        f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n"
-        + "".join(f"    {line}".rstrip() + "\n" for line in failure.program().splitlines())
-    )
+    program = failure.program()
+    if program:
+        lines = "".join(f"    {line}".rstrip() + "\n" for line in program.splitlines())
+        parts.append(f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n{lines}")
     parts.append("\n".join(f"written to {path}" for path in files))
     return "\n\n".join(part.rstrip() for part in parts if part)
 
@@ -84,11 +99,8 @@ def write(failure: Failure, directory: Path, said: Said = in_python) -> tuple[Pa
     if not (directory / ".gitignore").exists():
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
     program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
-    texts = {
-        "failure.html": as_html(tale_of(failure, said), {"reproduce.py": program, "trace.jsonl": trace}),
-        "reproduce.py": program,
-        "trace.jsonl": trace,
-    }
+    beside = {name: text for name, text in (("reproduce.py", program), ("trace.jsonl", trace)) if text}
+    texts = {"failure.html": as_html(tale_of(failure, said), beside), **beside}
     for name, text in texts.items():
         unfinished = folder / f"{name}.part"
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")

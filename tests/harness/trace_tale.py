@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
-from peeklock.harness.history import Operation, Outcome
+from peeklock.harness.history import Invoke, Operation, Outcome, Return
 from peeklock.harness.item_model import ItemModel, ItemWorld
 from peeklock.harness.judge import Judgement, monitor_of
 from peeklock.harness.observation import Moment, Observation, shown
@@ -23,8 +23,10 @@ from peeklock.harness.tale import Tale
 from peeklock.harness.tracefile import Header, Kind, read
 from peeklock.harness.traceseen import Look
 from peeklock.harness.world import Violation
+from peeklock.spec.capabilities import Capabilities
 from peeklock.spec.policy import Policy
 
+NOT_KEPT = "✗ the store does not keep its contract"
 MOST_HELD = 2_000
 """Observations before a violation that are held in memory, to tell those of them that have to do with it."""
 MOST_MOMENTS = 40
@@ -67,30 +69,53 @@ def _store(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, 
 
 def _calls(header: Header, entries: Iterator[Any], found: Judgement, _: Policy, setting: str) -> Tale:
     assert found.violation is not None
-    violation = found.violation
+    return tale_of_calls(entries, header.store, found.violation, clock=header.scope.clock, setting=setting)
+
+
+def tale_of_calls(
+    events: Iterable[Invoke | Return],
+    capabilities: Capabilities,
+    violation: Violation,
+    *,
+    clock: bool = True,
+    title: str = NOT_KEPT,
+    setting: str = "",
+    notes: Sequence[str] = (),
+) -> Tale:
+    """The calls of a history that have to do with its violation, as they begin and end."""
     watched = _Watched(violation)
-    history = StoreHistory(header.store, header.scope.clock, watched)
+    history = StoreHistory(capabilities, clock, watched)
     with contextlib.suppress(Violation):
-        for event in entries:
+        for event in events:
             history.add(event)
         history.end()
-    moments = list(watched.moments(header.scope.clock)) or [_Moment(evolve(violation.seen, until_ms=None))]
+    moments = list(watched.moments(clock)) or [_Moment(evolve(violation.seen, until_ms=None))]
     return _told(
         [m.seen for m in moments],
         lambda: _Playback(history.model, violation, moments),
         violation,
         setting,
+        title=title,
         earlier=watched.earlier,
+        notes=notes,
     )
 
 
 def _told(
-    seen: list[Observation], make: Callable[[], Any], violation: Violation, setting: str, earlier: int = 0
+    seen: list[Observation],
+    make: Callable[[], Any],
+    violation: Violation,
+    setting: str,
+    *,
+    title: str = NOT_KEPT,
+    earlier: int = 0,
+    notes: Sequence[str] = (),
 ) -> Tale:
     return tell(
         seen,
         make,
-        title="✗ the store does not keep its contract",
+        title=title,
+        notes=notes,
         promises=violation.promises,
         reason=violation.reason,
         allowed=violation.allowed,
