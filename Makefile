@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: check-model test test-spin test-adapters test-browser lint mutants bench docs clean
+.PHONY: check-model test test-spin test-adapters test-browser lint mutants bench bench-harness docs clean
 
 check-model: $(READY)
 	@$(BIN)/peeklock check
@@ -33,6 +33,9 @@ mutants: $(READY)
 
 bench: $(READY)
 	PYTHONPATH=tests/model $(BIN)/python tests/bench/bench.py
+
+bench-harness: $(READY)
+	@PYTHONPATH=tests/conform:tests/mutants $(BIN)/python tests/bench/harness.py
 
 docs: $(READY)
 	$(BIN)/peeklock docs

@@ -1,4 +1,4 @@
-"""Tables and the plot of what the benchmark measured, from docs/speed.json."""
+"""Tables and the plot of what the benchmarks measured, from docs/speed.json and docs/harness-speed.json."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.reference import table
 
 MEASURED = Path("docs/speed.json")
+HARNESS_MEASURED = Path("docs/harness-speed.json")
 PLOT = Path("docs/speed.svg")
 
 
-def _measured() -> dict[str, Any]:
+def _measured(path: Path = MEASURED, made_by: str = "make bench") -> dict[str, Any]:
     try:
-        data: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(f"{MEASURED}: {error.strerror}; `make bench` writes it") from None
+        raise UsageError(f"{path}: {error.strerror}; `{made_by}` writes it") from None
     return data
 
 
@@ -117,12 +118,24 @@ def reach() -> str:
     )
 
 
+def harness() -> str:
+    """What checks of stores and judging runs take."""
+    data = _measured(HARNESS_MEASURED, "make bench-harness")
+    rows = [(row["what"], row["measured"], row["should_be"]) for row in data["rows"]]
+    where = (
+        f"Measured on {data['date']}, {data['machine']}; python {data['versions']['python']}. "
+        "Times are the processor's."
+    )
+    return f"{table(('what', 'measured', 'should be'), rows)}\n\n{where}"
+
+
 SPEED = {
     "where measured": where_measured,
     "speed comparison": comparison,
     "memory comparison": memory,
     "growth": growth,
     "reach": reach,
+    "harness speed": harness,
 }
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 380, 64, 48

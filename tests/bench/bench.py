@@ -7,9 +7,7 @@ hour; with ``--quick``, the smallest worlds once, to see that it works.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -19,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
-from measuring import Checked, World, check, measure
+from measuring import Checked, World, check, measure, where
 from spin_runner import EVERYTHING_CHECKED, NOTHING_CHECKED, SpinFailed, run_spin
 
 from peeklock.cli.speed import MEASURED, PLOT, plot
@@ -159,10 +157,10 @@ def main() -> int:
     except SpinFailed as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
+    here = where()
     data = {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {len_cpus()} cores",
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "spin": _spin_version()},
+        **here,
+        "versions": {**here["versions"], "numpy": np.__version__, "spin": _spin_version()},
         "comparison": rows,
         "growth": {**grow(options.quick), "attempts": grow_attempts(options.quick)},
     }
@@ -171,13 +169,6 @@ def main() -> int:
         if options.output.name == MEASURED.name:
             (options.output.parent / PLOT.name).write_text(plot(), encoding="utf-8")
     return 0
-
-
-def len_cpus() -> int:
-    """The cores that this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,15 @@ from typing import Any
 from attrs import frozen
 
 PEEKLOCK = (sys.executable, "-m", "peeklock.cli.main")
+
+
+def where() -> dict[str, Any]:
+    """When and on what a benchmark runs."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        "versions": {"python": platform.python_version()},
+    }
 
 
 @frozen

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from attrs import frozen
 from mutant import RunMutant, StoreMutant
 from registry import ELSEWHERE, RACES, RUNS, STORES
 
@@ -70,21 +71,33 @@ def _reported(mutant: StoreMutant | RunMutant) -> str:
     return f"[{slug}]({mutant.link})"
 
 
+@frozen
+class Catch:
+    """A faulty store that was caught."""
+
+    runs: int
+    promises: frozenset[str]
+    seconds: float
+    """Of the processor."""
+
+
+def catch(mutant: StoreMutant, seed: int) -> Catch:
+    """Check a faulty store; ``SystemExit`` where it is not caught."""
+    began_s = time.process_time()
+    try:
+        check_store(mutant.make, seed=seed)
+    except ContractViolation as caught:
+        failure = caught.failure
+        return Catch(failure.runs, frozenset(failure.promises), time.process_time() - began_s)
+    raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
+
+
 def _store_row(mutant: StoreMutant) -> str:
-    runs, times_ms, named = [], [], []
-    for seed in SEEDS:
-        began = time.perf_counter()
-        try:
-            check_store(mutant.make, seed=seed)
-        except ContractViolation as caught:
-            runs.append(caught.failure.runs)
-            named.append(set(caught.failure.promises))
-        else:
-            raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
-        times_ms.append((time.perf_counter() - began) * 1_000)
-    always = set.intersection(*named)
+    caught = [catch(mutant, seed) for seed in SEEDS]
+    always = frozenset.intersection(*(c.promises for c in caught))
     told = ", ".join(sorted(always)) or " or ".join(sorted(mutant.promises))
-    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(runs):g} | {median(times_ms):.0f} |"
+    runs, ms = median(c.runs for c in caught), median(c.seconds for c in caught) * 1_000
+    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {runs:g} | {ms:.0f} |"
 
 
 def _race_row(mutant: StoreMutant) -> str:

@@ -52,7 +52,8 @@ class Conversation:
         self.announced: Line = self._shake_hands(role)
         """What the program answered to the handshake."""
         self.name: str = self.announced.data["name"]
-        self.runs = self.requests = 0
+        self.runs: int = 0
+        self.requests: int = 0
         """Made so far."""
 
     def __enter__(self) -> Self:
