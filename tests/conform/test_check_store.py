@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import re
 import subprocess
@@ -155,6 +156,18 @@ def test_a_seed_finds_the_same_run_again(monkeypatch: pytest.MonkeyPatch) -> Non
     one, other = (found_in(faulty_stores.ThriceAbandonedItemsAreLost, seed=7).failure for _ in range(2))
     assert (one.steps, one.runs, one.seed) == (other.steps, other.runs, 7)
     assert one.runs > 100, "it was drawn"
+
+
+def test_a_seed_means_the_same_runs_whatever_else_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = settings(max_examples=100, database=None)
+    before = check_store(PlainStore, seed=7, settings=few).calls
+    # Hypothesis looks for numbers in the user's code, to try them.
+    (tmp_path / "full_of_numbers.py").write_text(f"NUMBERS = {list(range(600))}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("full_of_numbers")
+    assert check_store(PlainStore, seed=7, settings=few).calls == before
 
 
 def test_what_was_found_is_found_first_the_next_time() -> None:
