@@ -15,7 +15,7 @@ from peeklock.cli.errors import UsageError
 from peeklock.cli.show import console, tell_tale
 from peeklock.harness.failure import Failure
 from peeklock.harness.report import Report
-from peeklock.harness.telling import folder_of, tale_of, write
+from peeklock.harness.telling import folder_of, tale_of, told_again, write
 from peeklock.harness.wire import handshake
 from peeklock.harness.worker_failure import UNKNOWN, WorkerFailure
 
@@ -94,8 +94,12 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
         print(outcome.text)
     else:
         tell_tale(console(), tale_of(outcome.failure, in_json))
+        which = "the same run"
+        if not outcome.failure.deterministic:
+            which = "these calls, made again,"
+            print("\n" + "\n".join(told_again(outcome.failure)))
         if outcome.wire and not written:
-            print("\nthe same run in JSON lines (> to the program, < from it):\n")
+            print(f"\n{which} in JSON lines (> to the program, < from it):\n")
             for line in outcome.wire[:MOST_WIRE_LINES]:
                 print(f"  {line}")
             if len(outcome.wire) > MOST_WIRE_LINES:

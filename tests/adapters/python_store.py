@@ -22,7 +22,7 @@ class Retryable(Exception):
 class Store:
     """Rows in the order of their age; a token stays with its row until the next fetch or abandon."""
 
-    tokens = 0
+    tokens = fetches = 0
 
     def __init__(self):
         self.now, self.rows, self.done, self.failing = 0, {}, [], {}
@@ -31,6 +31,9 @@ class Store:
         self.rows[item] = {"visible": self.now + delay_ms, "attempts": 0, "token": None, "locked": None}
 
     def fetch(self, lock_timeout_ms):
+        Store.fetches += 1
+        if FAULT == "is-moody" and Store.fetches % 3 == 0:
+            return None
         for item, row in self.rows.items():
             locked = row["locked"] is not None and row["locked"] > self.now and FAULT != "locks-nothing"
             if row["visible"] <= self.now and not locked:

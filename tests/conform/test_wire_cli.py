@@ -48,6 +48,21 @@ def test_a_wrong_store_is_a_finding_with_the_lines_that_were_said(
     assert data["wire"][0].startswith('> {"id": ')
 
 
+def test_a_store_that_answers_otherwise_the_next_time_is_shown_both_times(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULT", "is-moody")
+    assert main.run(["conform", "store", *FEW, "--", *STORE]) == 1
+    text = capsys.readouterr().out
+    assert "python_store does not keep its contract, and is nondeterministic" in text
+    assert "\nThe same calls, made again:\n    1  enqueue i1 -> ok\n" in text
+    assert main.run(["conform", "store", *FEW, "--json", "--", *STORE]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert not data["deterministic"]
+    assert data["seen_again"][0] == "enqueue i1 -> ok"
+    assert data["seen_again"] != data["seen"]
+
+
 def test_the_artifacts_of_a_store_show_the_failure_again_by_the_program_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
