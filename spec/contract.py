@@ -350,8 +350,7 @@ _VERDICTS_ON = {
 
 
 def _follows_from_the_answer(s: Step) -> Term:
-    assert s.label.answer is not None
-    verdicts = _VERDICTS_ON.get(s.label.answer, ())
+    verdicts = () if s.label.answer is None else _VERDICTS_ON.get(s.label.answer, ())
     if s.label.call in ABANDONS:
         verdicts = (Metric.INFRASTRUCTURE_ERROR if s.label.answer is Answer.OK else Metric.UNCERTAIN,)
     return TRUE if s.label.counts in (*verdicts, Metric.POISON) else FALSE

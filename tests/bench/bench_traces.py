@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import resource
+import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
@@ -68,30 +69,44 @@ def concurrent(events: int) -> Iterator[str]:
             yield end_line(number, made, event.result, event.result.until_ms)
 
 
+def untimed(events: int) -> Iterator[str]:
+    """Workers without a clock."""
+    return workers(events, clock=False)
+
+
+def timed(events: int) -> Iterator[str]:
+    """Workers with a clock."""
+    return workers(events, clock=True)
+
+
 KINDS: dict[str, Callable[[int], Iterator[str]]] = {
-    "workers": lambda events: workers(events, clock=False),
-    "workers with a clock": lambda events: workers(events, clock=True),
+    "workers": untimed,
+    "workers with a clock": timed,
     "concurrent calls": concurrent,
 }
 
 
-def measure(events: int, lines: Callable[[int], Iterator[str]], folder: Path) -> dict[str, float]:
-    """Judge a run of so many events in a process of its own."""
-    path = folder / "run.jsonl"
+def write(kind: str, events: int, path: Path) -> None:
+    """Write a run of so many events."""
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines(events))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-m", "peeklock.cli.main", "trace", str(path), "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["observations"] == events
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "a second": events / seconds, "MiB": after.ru_maxrss / 1024}
+        file.writelines(f"{line}\n" for line in KINDS[kind](events))
+
+
+def measure(events: int, kind: str, folder: Path) -> dict[str, float]:
+    """Judge a run of so many events in a process of its own."""
+    path, said = folder / "run.jsonl", folder / "said.json"
+    # Written by another process: a child's most memory is at least that of the process that began it.
+    writer = multiprocessing.get_context("spawn").Process(target=write, args=(kind, events, path))
+    writer.start()
+    writer.join()
+    command = [sys.executable, "-m", "peeklock.cli.main", "trace", str(path), "--json"]
+    with said.open("w") as output:
+        process = subprocess.Popen(command, stdout=output)
+        _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, said.read_text()
+    assert json.loads(said.read_text())["observations"] == events
+    seconds = usage.ru_utime + usage.ru_stime
+    return {"seconds": seconds, "a second": events / seconds, "MiB": usage.ru_maxrss / 1024}
 
 
 def main() -> None:
@@ -103,7 +118,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for kind in options.kind or KINDS:
             for size in (options.events // 10, options.events):
-                found = measure(size, KINDS[kind], Path(folder))
+                found = measure(size, kind, Path(folder))
                 print(
                     f"{kind}: {size:>9,} events in {found['seconds']:6.1f} s, "
                     f"{found['a second']:>8,.0f} a second, {found['MiB']:.0f} MiB at most",

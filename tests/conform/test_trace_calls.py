@@ -95,6 +95,15 @@ def test_a_retryable_error_ends_the_call_and_takes_effect_by_then_or_never(tmp_p
         assert judged(tmp_path, TIMED, *at(0, *FETCHED, ACK, end, *accepted, *gone)).conforms is conforms
 
 
+def test_a_fetch_that_was_lost_leaves_no_client_with_its_token(tmp_path: Path) -> None:
+    lost = (begins(2, "fetch"), ends(2, "info", answer="retryable error"))
+    found = (begins(3, "fetch"), ends(3, item="i1", token="t2", attempt=2))
+    refused = (begins(4, "ack", token="t2"), ends(4, "fail", answer="permanent error"))
+    lines = [*at(0, *ENQUEUED, *lost), *at(100, *found)]
+    assert judged(tmp_path, TIMED, *lines, *at(200, *refused)).conforms
+    assert not judged(tmp_path, TIMED, *lines, *at(199, *refused)).conforms
+
+
 def test_times_may_be_off_by_as_much_as_the_header_says(tmp_path: Path) -> None:
     early = [*at(0, *FETCHED), *at(99, begins(4, "fetch"), ends(4, item="i1", token="t2", attempt=2))]
     assert not judged(tmp_path, TIMED, *early).conforms

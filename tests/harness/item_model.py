@@ -12,14 +12,14 @@ from peeklock.harness.world import Core, Follows, Scope, Sight, with_room, witho
 from peeklock.spec.actions import Answer, Call, Timer
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE
-from peeklock.spec.state import Row, row
+from peeklock.spec.state import Row, row, token
 from peeklock.spec.timed_store import honest_actions, variant
 
 NEVER_MS = 2**62
 """The end of an operation that never ended, in milliseconds."""
 MOST_REMEMBERED = 20_000
 """What is kept of what was worked out, so that memory does not grow with the length of a history."""
-_ROWS, _ROW = list(Row), PLACE[row]
+_ROWS, _ROW, _TOKEN = list(Row), PLACE[row], PLACE[token]
 _GONE = frozenset({_ROWS.index(Row.ACKED), _ROWS.index(Row.CANCELLED)})
 YOUNGER = 1
 """What is seen of this item is of one that was enqueued later and could be handed out."""
@@ -95,7 +95,7 @@ class About:
 class ItemModel:
     """One item of the contract, with clients that do anything: a model for ``linearize.Search``.
 
-    Each token has a client of its own, in the order in which the tokens were issued. Without a clock, timers may run
+    Each token has a client of its own, unless nobody saw it. Without a clock, timers may run
     out at any moment.
     """
 
@@ -181,10 +181,10 @@ class ItemModel:
         if fetches:
             core, client = self.with_free(core, sight), clients
         else:
-            owners = [k for number, _, k in core.tokens if number == sight.token]
-            client = owners[0] - 1 if owners else 0
-            if sight.names_token and not owners:
+            holder = self.holder(core, sight)
+            if sight.names_token and holder is None:
                 return
+            client = holder or 0
         worker = client if fetches or sight.names_token else None
         for follows in self.engine.follow(core, evolve(sight, worker=worker)):
             # A free client breaks the promises of workers at its will; those are not the question here.
@@ -192,6 +192,12 @@ class ItemModel:
             if fetches and after.state[0][clients] == INITIAL_WORKER:
                 after = without(after, clients)
             yield evolve(follows, core=after)
+
+    @staticmethod
+    def holder(core: Core, sight: Sight) -> int | None:
+        """The client that has the token that was seen; None where nobody does."""
+        held = [k for number, _, k in core.tokens if number == sight.token]
+        return next((w for w, client in enumerate(core.state[0]) if client[_TOKEN] in held), None)
 
     @staticmethod
     def with_free(core: Core, sight: Sight) -> Core:

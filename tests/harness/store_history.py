@@ -294,8 +294,8 @@ class StoreHistory:
 
     def _way(self, world: ItemWorld, sight: Sight) -> tuple[Core, Sight]:
         """The world with one client more, and the client whose token it is, or that one."""
-        owners = [k - 1 for number, _, k in world.core.tokens if number == sight.token]
-        client = owners[0] if owners else len(world.core.state[0])
+        holder = self.model.holder(world.core, sight)
+        client = len(world.core.state[0]) if holder is None else holder
         return self.model.with_free(world.core, sight), evolve(sight, worker=client)
 
 
