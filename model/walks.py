@@ -50,12 +50,12 @@ class Explorer:
     def __init__(self, world: World) -> None:
         self.world = world
         self._steppers = [Stepper(a) for a in world.actions]
-        self._parts = [Broken(promise, part) for promise in PROMISES for part in promise.parts]
         self._asked: dict[str, list[tuple[Broken, Callable[..., bool]]]] = {}
         self._always = [
-            (broken, predicate(substitute(broken.part.state, world.variant.settings)))
-            for broken in self._parts
-            if broken.part.state is not None
+            (Broken(promise, part), predicate(substitute(part.state, world.variant.settings)))
+            for promise in PROMISES
+            for part in promise.parts
+            if part.state is not None
         ]
 
     def moves(self, state: State) -> tuple[Move, ...]:
@@ -100,9 +100,8 @@ class Explorer:
         """What the promises ask of a step of this action; worked out when it is first met."""
         if action.name not in self._asked:
             self._asked[action.name] = [
-                (broken, predicate(term))
-                for broken in self._parts
-                if (term := self.world.variant.obligation(broken.part, action)) is not None
+                (Broken(promise, part), predicate(term))
+                for promise, part, term in self.world.variant.obligations(action)
             ]
         return self._asked[action.name]
 

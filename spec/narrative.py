@@ -31,7 +31,7 @@ from peeklock.spec.state import (
     row,
 )
 from peeklock.spec.terms import Term, Variable, after, arguments, both, substitute
-from peeklock.spec.wording import Names, Saying, said, worker_name
+from peeklock.spec.wording import Saying, said, worker_name
 
 _BY_NAME = {a.name: a for a in ACTIONS}
 _COMPLETIONS = {
@@ -250,7 +250,7 @@ WORKER_TOLD = (
 def describe_item(record: Record, name_token: Callable[[int], str]) -> str:
     """Where an item stands, in words."""
     state: State = (), (record,)
-    return "".join(said(ITEM_TOLD, state, state, 0, 0, Names(token=lambda i, t: name_token(t))))
+    return "".join(said(ITEM_TOLD, state, state, 0, 0, lambda _, t: name_token(t)))
 
 
 def describe_worker(record: Record) -> str:

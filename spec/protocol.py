@@ -14,7 +14,7 @@ from peeklock.spec.deviations import NO_DEVIATIONS, Deviations, outcomes
 from peeklock.spec.faults import FAULTS, FIFO, KNOWN_FAULTS, fault
 from peeklock.spec.history import recorded
 from peeklock.spec.policy import Policy, rule, settings_of
-from peeklock.spec.promises import Part, Step
+from peeklock.spec.promises import Part, Promise, Step
 from peeklock.spec.state import token, working_on
 from peeklock.spec.terms import (
     FALSE,
@@ -179,6 +179,14 @@ class Variant:
             return None
         body = part.step(Step(action.label, self.policy, action.worker, action.item))
         return _fixed(self)(resolved(body, action.effects))
+
+    def obligations(self, action: Action) -> Iterator[tuple[Promise, Part, Term]]:
+        """All that the promises ask of a state in which the action is taken, part by part."""
+        for promise in PROMISES:
+            for part in promise.parts:
+                term = self.obligation(part, action)
+                if term is not None:
+                    yield promise, part, term
 
 
 @cache

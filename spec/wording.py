@@ -87,32 +87,27 @@ def many(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-@frozen
-class Names:
-    """How items and tokens are called."""
-
-    item: Callable[[int], str] = item_name
-    token: Callable[[int, int], str] = token_name
-
-
-MODEL_NAMES = Names()
-
 _value = cache(across)
 
 
 def said(
-    sayings: Iterable[Saying], before: State, later: State, w: int, i: int, names: Names = MODEL_NAMES
+    sayings: Iterable[Saying],
+    before: State,
+    later: State,
+    w: int,
+    i: int,
+    name_token: Callable[[int, int], str] = token_name,
 ) -> list[str]:
     """What is told of a step: the words of every saying whose condition holds, filled."""
+
+    def filling(hole: Hole) -> str:
+        if hole.term.sort == ITEM:
+            return item_name(i)
+        value = _value(hole.term)(before, later, w, i)
+        return name_token(i, value) if hole.is_token else str(value)
+
     return [
-        s.words.format(**{h: _filling(HOLES[h], before, later, w, i, names) for h in s.holes})
+        s.words.format(**{name: filling(HOLES[name]) for name in s.holes})
         for s in sayings
         if _value(s.when)(before, later, w, i)
     ]
-
-
-def _filling(hole: Hole, before: State, later: State, w: int, i: int, names: Names) -> str:
-    if hole.term.sort == ITEM:
-        return names.item(i)
-    value = _value(hole.term)(before, later, w, i)
-    return names.token(i, value) if hole.is_token else str(value)

@@ -34,10 +34,8 @@ class _Writer:
     def action(self, action: Action) -> dict[str, Any]:
         label, variant, of = action.label, self.world.variant, self.table.of
         asks = [
-            [p, k, of(term)]
-            for p, promise in enumerate(PROMISES)
-            for k, part in enumerate(promise.parts)
-            if (term := variant.obligation(part, action)) is not None
+            [PROMISES.index(promise), promise.parts.index(part), of(term)]
+            for promise, part, term in variant.obligations(action)
         ]
         answer = "" if label.answer is None else label.answer.value
         causes = [

@@ -23,6 +23,7 @@ from peeklock.spec.faults import FAULTS
 from peeklock.spec.policy import Policy
 from peeklock.spec.promises import Promise
 from peeklock.spec.protocol import Variant
+from peeklock.spec.wording import many
 
 MOST_OBSERVATIONS = 500
 """In a longer run nobody goes from step to step."""
@@ -108,7 +109,7 @@ class Recorded:
             most = getattr(world, name)
             if most < size:
                 raise UsageError(f"{self.name}: takes {size} {name}; allowed here: {most} at most (--{name})")
-        told = [f"one explanation of {self.found.observations} observations"]
+        told = [f"one explanation of {many(self.found.observations, 'observation')}"]
         if self.found.ways > 1:
             told.append(f"at the end {self.found.ways} states are possible, and it leads to one of them")
         if self.found.violation is not None:

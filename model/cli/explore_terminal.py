@@ -20,6 +20,7 @@ from peeklock.harness.tale import Tale, TaleStep, tale_of_steps
 from peeklock.model.export_common import write_whole
 from peeklock.model.walks import MOST_SEARCHED, Move, PositionError
 from peeklock.spec.protocol import PROMISES
+from peeklock.spec.wording import many
 
 LATEST = 3
 """So many of the latest steps are shown in lanes at each place."""
@@ -190,7 +191,7 @@ class Terminal:
         if way is None:
             raise UsageError(f"nothing breaks {promise.id} within {MOST_SEARCHED} states from here")
         walk.lead(way)
-        self._say(f"{promise.id} can be broken in {len(way)} step{'s' if len(way) > 1 else ''} from here.")
+        self._say(f"{promise.id} can be broken in {many(len(way), 'step')} from here.")
         self._choices()
 
     def _run(self, number: str) -> None:

@@ -50,7 +50,7 @@ class StepPromises:
 
     def _of(self, action: Action) -> list[_Asked]:
         uncounted = evolve(action.label, counts=None)
-        terms = [(p.id, part, self._variant.obligation(part, action)) for p in PROMISES for part in p.parts]
         return [
-            _Asked(pid, predicate(t), not part.kind(uncounted)) for pid, part, t in terms if t is not None
+            _Asked(promise.id, predicate(term), not part.kind(uncounted))
+            for promise, part, term in self._variant.obligations(action)
         ]
