@@ -21,7 +21,10 @@ from peeklock.spec.protocol import Variant
 from peeklock.spec.state import Phase, Row, phase, row
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "proofs/assumptions.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 POLICY_FILES = sorted((ROOT / "docs" / "policies").glob("*.toml"))
 
 
