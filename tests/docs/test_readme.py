@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from peeklock.harness.report import ContractViolation
+from peeklock.spec.actions import Call
 
 README = Path(__file__).parent.parent.parent / "README.md"
 
@@ -31,7 +32,10 @@ def test_the_store_of_the_readme_keeps_its_contract() -> None:
     checked()()
 
 
-def test_its_planted_fault_is_found_in_three_calls_and_named() -> None:
+def test_its_planted_fault_is_found_in_three_calls_as_a_renewal_and_named() -> None:
     with pytest.raises(ContractViolation) as caught:
         checked(('row["until"] > self.now_ms', 'row["until"] >= self.now_ms'))()
-    assert "S5" in str(caught.value)
+    failure = caught.value.failure
+    assert "S5" in failure.promises
+    assert [seen.call for seen in failure.observations] == [Call.ENQUEUE, Call.FETCH, Call.RENEW]
+    assert "i1's lock t1 has expired" in str(caught.value)

@@ -24,7 +24,7 @@ SENTENCES = {promise.id: promise.text for promise in PROMISES}
 
 @frozen
 class Failure:
-    """The shortest run that was found in which a store does not keep its contract."""
+    """A run in which a store does not keep its contract, made as short as it could be."""
 
     subject: str
     capabilities: Capabilities
@@ -49,6 +49,8 @@ class Failure:
     """Lines of Python that make what was checked and reproduce the run on it; none where nobody knows how."""
     asking: Asking = ask
     """What makes the calls of it, and knows its errors."""
+    is_plain: bool = True
+    """Nothing in the run can be left out; else the time for shortening it was over."""
 
     @property
     def promises(self) -> tuple[str, ...]:

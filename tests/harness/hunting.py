@@ -33,6 +33,10 @@ NOT_OURS = (
 """What Hypothesis would say of how a test is written: this one is not the caller's."""
 
 
+SHRINK_S = 5.0
+"""How long Hypothesis may shorten a run that failed."""
+
+
 @frozen
 class Attempt(Generic[R_]):
     """What became of one run."""
@@ -64,8 +68,8 @@ class Hunted(Generic[R_]):
 class _Hunt(Generic[P_, R_]):
     attempt: Callable[[P_], Attempt[R_]]
     budget_s: float
-    shrink_s: float
     began_s: float
+    shrink_s: float = SHRINK_S
     runs: int = 0
     latest: Attempt[R_] | None = None
     found_s: float | None = None
@@ -118,7 +122,6 @@ def hunt(
     settings: hypothesis.settings | None,
     seed: int | None,
     budget_s: float,
-    shrink_s: float = 5.0,
     first: Iterable[P_] = (),
 ) -> Hunted[R_]:
     """Make runs until one fails, and then the shortest that fails like it; at most as many as the settings say.
@@ -130,7 +133,7 @@ def hunt(
     drawn = None
     if seed is None and not given.derandomize and hypothesis.core.global_force_seed is None:
         drawn = random.SystemRandom().getrandbits(32)
-    state = _Hunt(attempt, budget_s, shrink_s, time.monotonic())
+    state = _Hunt(attempt, budget_s, time.monotonic())
 
     def one(program: P_) -> None:
         state.take(program)

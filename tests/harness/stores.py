@@ -11,6 +11,7 @@ from typing import Any
 
 import hypothesis
 from attrs import define, field
+from hypothesis import Phase
 
 from peeklock.harness import outcomes
 from peeklock.harness.asking import Asking
@@ -37,8 +38,8 @@ MOST_BUSY = 0.5
 FEWEST_RUNS = 10
 """With fewer than these, or all where fewer were asked for, nothing can be said."""
 
-SHORTENING_S = 1.5
-"""How long Hypothesis may shorten a run that failed, and how long it is then made plainer."""
+SHORTENING_S = 10.0
+"""How long a run that failed may be made plainer: for slow stores, since a quick one needs much less."""
 REPEATS = 5
 """How often a run that failed is made again, to see whether the store answers the same each time."""
 RUNS_FOR_AN_EXAMPLE = 5
@@ -70,7 +71,7 @@ def check_store(
     its calls allow; that makes few runs. Where something is found, a page, a program and a trace of it are written
     into a folder of ``artifacts``.
 
-    ``ContractViolation`` with the shortest run that breaks the contract, ``Inconclusive`` where nothing can be said,
+    ``ContractViolation`` with a short run that breaks the contract, ``Inconclusive`` where nothing can be said,
     ``AdapterError`` where the adapter is at fault.
     """
     __tracebackhide__ = True
@@ -82,14 +83,16 @@ def check_store(
         except AdapterError as error:
             raise error.with_traceback(None) from None
         settings = settings or _more(hypothesis.settings())
+        shortens = Phase.shrink in settings.phases
         hunted = hunt(
             programs(capabilities, times),
             check.attempt,
             key=f"peeklock store {subject}",
-            settings=settings,
+            settings=hypothesis.settings(
+                settings, phases=[p for p in settings.phases if p is not Phase.shrink]
+            ),
             seed=seed,
             budget_s=budget_s,
-            shrink_s=SHORTENING_S,
             first=corners(capabilities, times),
         )
         if hunted.found is None:
@@ -98,9 +101,8 @@ def check_store(
             return report
         if isinstance(hunted.found, AdapterError):
             raise hunted.found.with_traceback(None) from None
-        shortens = hypothesis.Phase.shrink in settings.phases
-        found = check.plainest(hunted.found) if shortens else hunted.found
-        failure = check.failure(subject, found, hunted)
+        run, is_plain = check.plainest(hunted.found) if shortens else (hunted.found, True)
+        failure = check.failure(subject, run, hunted, is_plain)
     artifacts = artifacts or outcomes.artifacts()
     files = () if artifacts is None else write(failure, artifacts)
     outcomes.note(failure.line())
@@ -218,8 +220,11 @@ class _Check:
             subject, "store", hunted.runs, self.calls, hunted.seconds, hunted.seed, coverage, tuple(warnings)
         )
 
-    def plainest(self, run: Run) -> Run:
-        """The run with all taken away that its failure does not need; itself where it does not fail again."""
+    def plainest(self, run: Run) -> tuple[Run, bool]:
+        """The run with all taken away that its failure does not need, and whether there was time for that.
+
+        The run itself where it does not fail again.
+        """
         found, kind = run, _broken(run)
 
         def still_fails(program: Program) -> bool:
@@ -232,11 +237,12 @@ class _Check:
                 found = made
             return _broken(made) == kind
 
+        is_plain = True
         if still_fails(run.program):
-            plainer(_begun(found), self.capabilities, still_fails, SHORTENING_S)
-        return found
+            is_plain = plainer(_begun(found), self.capabilities, still_fails, SHORTENING_S)
+        return found, is_plain
 
-    def failure(self, subject: str, run: Run, hunted: Hunted[Run | AdapterError]) -> Failure:
+    def failure(self, subject: str, run: Run, hunted: Hunted[Run | AdapterError], is_plain: bool) -> Failure:
         assert run.violation is not None
         return Failure(
             subject,
@@ -258,6 +264,7 @@ class _Check:
                 tuple(kind.__name__ for kind in self.permanent),
                 self.capabilities.attempt_counts,
             ),
+            is_plain,
         )
 
     def otherwise(self, run: Run) -> tuple[Observation, ...] | None:

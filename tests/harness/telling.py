@@ -37,6 +37,8 @@ def tale_of(failure: Failure, said: Said = in_python) -> Tale:
             f"{found}.",
             "The store is nondeterministic: the same calls, made again, were answered otherwise.",
         ]
+    if not failure.is_plain:
+        notes.append("There may be a shorter run: the time for shortening this one was over.")
     if excuses:
         notes.insert(0, f"This run would conform if the store declared {excuses}.")
     return tell(
