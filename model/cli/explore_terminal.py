@@ -9,11 +9,12 @@ from pathlib import Path
 from attrs import evolve
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from peeklock.cli.errors import UsageError
 from peeklock.cli.explore_load import Run, is_trace, recorded, walk_in
 from peeklock.cli.explore_page import as_page
-from peeklock.cli.explore_text import Walk, standing, step_text, summary
+from peeklock.cli.explore_text import Walk, beliefs, history, step_text, summary, truths
 from peeklock.cli.options import promises_of
 from peeklock.cli.show import tell_steps
 from peeklock.harness.tale import Tale, TaleStep, tale_of_steps
@@ -110,15 +111,28 @@ class Terminal:
         if self._walk.at:
             self._tell(max(self._walk.at - LATEST, 0))
             self._say("")
-        for line in standing(self._walk):
-            colour = "red" if "✗" in line else "yellow" if "≠" in line else ""
-            self._say(f"[{colour}]{escape(line)}[/]" if colour else escape(line), markup=True)
+        self._out.print(self._believed_and_true())
+        for line in history(self._walk):
+            colour = "red" if "✗" in line else "yellow" if "≠" in line else "default"
+            self._say(f"  [{colour}]{escape(line)}[/]", markup=True)
         for move in self._walk.taken[-1:]:
             for b in move.breaks:
                 self._say(
                     f'[bold red]✗ this step breaks {b.promise.id}[/]: "{escape(b.part.text)}" is false.', True
                 )
         self._choices()
+
+    def _believed_and_true(self) -> Table:
+        """What the workers believe and what is true, side by side."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for heading in ("", "believed", "", "true"):
+            table.add_column(heading)
+        for belief in beliefs(self._walk):
+            mark = "[yellow]≠[/]" if belief.differs else "[green]=[/]" if belief.true else ""
+            table.add_row("", escape(belief.believed), mark, escape(belief.true))
+        for truth in truths(self._walk):
+            table.add_row("", "", "", escape(truth))
+        return table
 
     def _choices(self) -> None:
         walk, who = self._walk, ""

@@ -178,29 +178,61 @@ def _of_step(move: Move) -> Iterator[str]:
 
 def standing(walk: Walk) -> Iterator[str]:
     """What each worker believes, what is true, and where they differ."""
-    workers, items = walk.state
-    policy = walk.explorer.world.variant.policy
-    for w, record in enumerate(workers):
-        hand = in_hand(walk.state, w)
-        held = "" if hand is None else f"; in hand: {token_name(*hand)} of {item_name(hand[0])}"
+    for belief in beliefs(walk):
+        yield f"  {belief.believed}"
+        if belief.differs:
+            yield f"    ≠ in truth {belief.true}"
+    yield from (f"  {line}" for line in truths(walk))
+    yield from (f"  {line}" for line in history(walk))
+
+
+@frozen
+class Belief:
+    """What a worker believes, and what is true of the delivery in its hand."""
+
+    believed: str
+    true: str = ""
+    """Empty where it has none in hand."""
+    differs: bool = False
+
+
+def beliefs(walk: Walk) -> Iterator[Belief]:
+    """What each worker believes, beside the truth."""
+    for w, record in enumerate(walk.state[0]):
         remembered = _bracketed(details(record, INITIAL_WORKER, BELIEF, WORKER))
-        yield f"  worker {worker_name(w)} {describe_worker(record)}{held}{remembered}"
-        life = None if hand is None else life_of(walk.state, *hand)
-        if hand is not None and life is not None and life is not IN_HAND:
-            yield f"    ≠ in truth {token_name(*hand)} is {life.name.lower()}: {life.value}"
-    for i, record in enumerate(items):
+        told, hand = f"worker {worker_name(w)} {describe_worker(record)}", in_hand(walk.state, w)
+        if hand is None:
+            yield Belief(f"{told}{remembered}")
+            continue
+        life, token_held = life_of(walk.state, *hand), token_name(*hand)
+        assert life is not None, "what is in hand was fetched"
+        yield Belief(
+            f"{told}; in hand: {token_held} of {item_name(hand[0])}{remembered}",
+            f"{token_held} is {life.name.lower()}: {life.value}",
+            life is not IN_HAND,
+        )
+
+
+def truths(walk: Walk) -> Iterator[str]:
+    """Where each item stands."""
+    for i, record in enumerate(walk.state[1]):
         where = describe_item(record, lambda t, i=i: token_name(i, t))  # type: ignore[misc]
-        yield f"  {item_name(i)} is {where}{_bracketed(details(record, INITIAL_ITEM, HISTORY, ITEM))}"
+        yield f"{item_name(i)} is {where}{_bracketed(details(record, INITIAL_ITEM, HISTORY, ITEM))}"
+
+
+def history(walk: Walk) -> Iterator[str]:
+    """What each delivery was, what was counted of it, and which promises were broken."""
+    policy = walk.explorer.world.variant.policy
     for delivery in deliveries(walk):
         told = f" {ARROW} ".join(life.name.lower() for life in delivery.lives)
         counted = "".join(f"; {who} counted: {counts.value}" for who, counts in delivery.verdicts)
-        yield f"  {delivery.name}: {told}{counted}"
+        yield f"{delivery.name}: {told}{counted}"
         for _, counts in delivery.verdicts:
             allowed = allowed_by(counts, policy)
             if delivery.lives[-1] not in allowed:
-                yield f"    ≠ {counts.value} means {' or '.join(life.name.lower() for life in allowed)}"
+                yield f"  ≠ {counts.value} means {' or '.join(life.name.lower() for life in allowed)}"
     for pid, number in walk.broken:
-        yield f"  ✗ {pid} was broken at step {number}"
+        yield f"✗ {pid} was broken at step {number}"
 
 
 def details(record: Record, initial: Record, variables: Iterable[Variable], index: Sort) -> list[str]:

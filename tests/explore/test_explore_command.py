@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,20 @@ from peeklock.harness.explaining import explain
 from peeklock.harness.judge import judge
 from peeklock.harness.observation import Observation
 from peeklock.harness.tracefile import read
+from peeklock.model.walks import code_of, fingerprint
 from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import Variant
+from peeklock.spec.protocol import ACTIONS, Variant
 
 RUNS = Path(__file__).parent.parent / "data" / "duroxide"
 SMALL = ["--items", "1"]
+AT_FETCHED = "/".join(
+    [
+        fingerprint(ACTIONS),
+        *(f"{code_of(name)}.{w}.1" for name, w in (("enqueued", 0), ("item becomes visible", 0))),
+        f"{code_of('fetch: fetched, takes it in hand')}.1.1",
+    ]
+)
+"""Worker A has fetched i1."""
 
 
 class Talk:
@@ -55,6 +65,12 @@ def test_a_walk_is_taken_from_a_pipe_told_in_lanes_and_taken_back(talk: Talk) ->
     assert "step 2 of 3. What can happen next:" in back
     assert "▸  1  fetch → i1 under t1, attempt count 1" in back
     assert "step 0 of 3." in talk(["7", "8", "1", "r"])
+
+
+def test_what_is_believed_stands_beside_what_is_true_with_a_mark_where_they_part(talk: Talk) -> None:
+    as_believed, otherwise = (talk(lines, "--at", AT_FETCHED) for lines in ([], ["8"]))
+    assert re.search(r"worker A has an item .* =  t1 is locked: ", as_believed)
+    assert re.search(r"worker A has an item .* ≠  t1 is cancelled: ", otherwise)
 
 
 def test_the_shortest_run_that_breaks_a_promise_is_followed_with_empty_lines(talk: Talk) -> None:
