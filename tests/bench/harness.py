@@ -96,8 +96,8 @@ def catching(seeds: int, every: int) -> Iterator[Row]:
 def judging(events: int, calls: int) -> Iterator[Row]:
     """How fast a recorded run is judged, and a history of concurrent calls."""
     with tempfile.TemporaryDirectory() as folder:
-        for kind, lines in bench_traces.KINDS.items():
-            found = bench_traces.measure(events, lines, Path(folder))
+        for kind in bench_traces.KINDS:
+            found = bench_traces.measure(events, kind, Path(folder))
             yield Row(
                 f"`peeklock trace` of {events:,} events: {kind}",
                 f"{found['a second']:,.0f} a second, {found['MiB']:.0f} MiB",
