@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import peeklock.impl as impl
 from peeklock.harness.adapter import Delivery
@@ -35,6 +38,23 @@ class ReferenceAdapter:
 
     def completions(self) -> Sequence[tuple[str, str]]:
         return [(c.item_id, c.payload) for c in self.store.completions()]
+
+
+class Locked:
+    """An adapter of which one call is made at a time."""
+
+    def __init__(self, adapter: ReferenceAdapter) -> None:
+        self._adapter, self._lock = adapter, threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._adapter, name)
+
+        @functools.wraps(method)
+        def locked(*args: Any) -> Any:
+            with self._lock:
+                return method(*args)
+
+        return locked
 
 
 ERRORS = {"retryable": (impl.RetryableError,), "permanent": (impl.PermanentError,)}

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attrs import define
-from reference import ERRORS, ReferenceAdapter, memory_store
+from reference import ERRORS, Locked, ReferenceAdapter, memory_store
 
 import peeklock.impl as impl
+from peeklock.harness import outcomes
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
 from peeklock.harness.concurrent import ITEMS_IN_A_ROUND, check_store_concurrently
+from peeklock.harness.judge import judge
 from peeklock.harness.report import ContractViolation, Inconclusive
+from peeklock.harness.tracefile import read
 from peeklock.harness.wrapping import AdapterError
 from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.policy import RETRY
 
 SEEDS = (1, 2, 3, 4, 5)
-
-
-class Locked:
-    """An adapter of which one call is made at a time."""
-
-    def __init__(self, adapter: ReferenceAdapter) -> None:
-        self._adapter, self._lock = adapter, threading.Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._adapter, name)
-
-        @functools.wraps(method)
-        def locked(*args: Any) -> Any:
-            with self._lock:
-                return method(*args)
-
-        return locked
 
 
 @define
@@ -182,6 +167,42 @@ def test_a_race_is_caught(mistake: str, seed: int) -> None:
         check_store_concurrently(lambda: RacyStore(mistake), PLAIN, seed=seed, rounds=400)
     assert caught.value.failure.promises
     assert caught.value.failure.violation.told
+
+
+def test_a_failure_is_told_in_lanes_and_leaves_a_trace_with_the_same_verdict(tmp_path: Path) -> None:
+    with pytest.raises(ContractViolation, match="when it is called by 8 at once") as caught:
+        check_store_concurrently(
+            lambda: RacyStore("checks and then claims"), PLAIN, name="racy", rounds=400, artifacts=tmp_path
+        )
+    failure, text = caught.value.failure, str(caught.value)
+    assert {path.name for path in (tmp_path / "racy").iterdir()} == {"failure.html", "trace.jsonl"}
+    assert "Right would have been:" in text
+    assert "how they meet is chance" in text
+    header, events = read(tmp_path / "racy" / "trace.jsonl")
+    found = judge(header, events, RETRY).violation
+    assert found is not None
+    assert (found.seen.token, found.promises) == (failure.violation.seen.token, failure.promises)
+    assert outcomes.LINES[-1] == f"racy does not keep its contract: {', '.join(failure.promises)}"
+
+
+def test_the_trace_of_a_failure_in_real_time_has_the_same_verdict(tmp_path: Path) -> None:
+    class HandsOutTwice(impl.MemoryStore):
+        def fetch(self, lock_timeout_ms: int) -> impl.Delivery | None:
+            return super().fetch(1)
+
+    clock = impl.RealClock()
+    with pytest.raises(ContractViolation) as caught:
+        check_store_concurrently(
+            lambda: Locked(ReferenceAdapter(HandsOutTwice(clock), clock)),
+            Capabilities(virtual_clock=False),
+            name="short",
+            artifacts=tmp_path,
+            **ERRORS,
+        )
+    header, events = read(tmp_path / "short" / "trace.jsonl")
+    found = judge(header, events, RETRY).violation
+    assert found is not None
+    assert found.promises == caught.value.failure.promises
 
 
 def test_a_completion_that_is_not_there_is_found() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import page_queue
 import pytest
+from reference import ERRORS, Locked, memory_store
+from shared_stores import sqlite_store_at
 
 from peeklock.harness.report import ContractViolation
 from peeklock.harness.stores import check_store
@@ -43,3 +47,17 @@ def test_the_failure_is_printed_as_the_page_shows_it() -> None:
         check_store(names(page_queue.ForgetfulQueue)["Adapter"], name="the queue", seed=1)
     printed = re.sub(r"^Found in run .*$", "Found in run …", str(caught.value), flags=re.M)
     assert block("the failure").strip() == printed.strip()
+
+
+def test_the_checks_by_many_at_once_conform(monkeypatch: pytest.MonkeyPatch) -> None:
+    (busy,), (refused,) = ERRORS["retryable"], ERRORS["permanent"]
+    mine = SimpleNamespace(
+        Busy=busy, Refused=refused, make_store=lambda: Locked(memory_store()), open_store=sqlite_store_at
+    )
+    monkeypatch.setitem(sys.modules, "my_store", mine)  # type: ignore[arg-type]
+    defined: dict[str, Any] = {}
+    exec(block("many at once"), defined)
+    checks = [check for name, check in defined.items() if name.startswith("test_")]
+    assert len(checks) == 2
+    for check in checks:
+        check()

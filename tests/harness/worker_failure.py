@@ -37,6 +37,11 @@ class WorkerFailure(Failure):
         """The promises that are broken, by their ids, the most telling first; none where a duty was not done."""
         return self.finding.promises
 
+    def line(self) -> str:
+        """The whole of it in one line."""
+        policy, wrong = self.setup.policy.name, ", ".join(self.promises) or self.finding.reason
+        return f"{self.subject} does not keep the protocol under the policy {policy}: {wrong}"
+
     def program(self) -> str:
         """A Python program of a few lines that plays the script again."""
         module, _, name = (self.importable or "").partition(":")

@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 from attrs import define, field
 
+from peeklock.harness import outcomes
 from peeklock.harness.belief import worker_actions
 from peeklock.harness.corners import corners
 from peeklock.harness.coverage import Coverage
@@ -70,10 +71,13 @@ def check_worker(
             budget_s=budget_s,
         )
         if hunted.found is None:
-            return check.report(hunted)
+            report = check.report(hunted)
+            outcomes.note(report.line())
+            return report
         if isinstance(hunted.found, AdapterError):
             raise hunted.found.with_traceback(None) from None
         failure = check.failure(hunted.found, hunted)
+    outcomes.note(failure.line())
     raise ContractViolation(failure, told(failure))
 
 
