@@ -161,6 +161,14 @@ def test_the_policy_of_the_real_system_explains_its_runs(
     assert ("it breaks S12" in out) == (name == "lost-work")
 
 
+def test_one_observation_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "short.jsonl"
+    lines = (RUNS / "abandonlock.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:2]), encoding="utf-8")
+    assert run(["trace", str(path)]) == 0
+    assert "1 observation explained" in capsys.readouterr().out
+
+
 def test_the_new_policy_rejects_the_abandon_after_a_retryable_ack(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trace", str(RUNS / "abandonlock.jsonl"), "--policy", "retry"]) == 1
     out = capsys.readouterr().out

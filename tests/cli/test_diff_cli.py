@@ -47,6 +47,7 @@ def test_the_change_that_retries_acks_reads_as_a_summary(capsys: pytest.CaptureF
         "retry breaks no promise that before keeps",
         "retry keeps S10 and S11, which before breaks",
         "it takes more to break S13 under retry than under before",
+        "under before nothing could happen that S7 and S8 are about",
         "ack_attempts: 1 -> 5",
         "1. ack (attempt 1) -> retryable error, while the worker is in its ack sequence",
         "before: counts infrastructure error; is about to abandon, whatever the answer",
