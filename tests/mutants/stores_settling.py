@@ -232,7 +232,7 @@ _RQ = "https://github.com/rq/rq/issues/2424"
 MUTANTS = (
     caught_by("completion-sent-though-ack-refused", CompletionThoughRefused, _PARTICULAR, "S3"),
     caught_by("stale-settle-silently-ok", StaleSettleSilentlyOk, _ALMOST, "C4"),
-    caught_by("repeated-ack-silently-ok", RepeatedAckSilentlyOk, None, "S3"),
+    caught_by("repeated-ack-silently-ok", RepeatedAckSilentlyOk, None, "S5"),
     caught_by("repeated-ack-enqueues-again", RepeatedAckEnqueuesAgain, None, "S3"),
     caught_by("success-later-marked-abandoned", FailureAfterSuccess, _RQ, "S2 S3"),
     caught_by("completion-lost", CompletionLost, None, "S3"),
