@@ -18,6 +18,7 @@ from peeklock.harness.report import Report
 from peeklock.harness.telling import folder_of, tale_of, told_again, write
 from peeklock.harness.wire import handshake
 from peeklock.harness.worker_failure import UNKNOWN, WorkerFailure
+from peeklock.harness.worker_failure import tale_of as worker_tale
 
 in_json = attrgetter("in_json")
 MOST_WIRE_LINES = 60
@@ -112,9 +113,9 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
 def write_all(directory: Path, found: Found) -> list[Path]:
     """Write all that is to be kept of a failure into a folder of its own."""
     try:
-        paths = (
-            [] if isinstance(found.failure, WorkerFailure) else list(write(found.failure, directory, in_json))
-        )
+        failure = found.failure
+        tale = worker_tale(failure) if isinstance(failure, WorkerFailure) else tale_of(failure, in_json)
+        paths = write(failure, tale, directory)
         folder = folder_of(found.failure, directory)
         folder.mkdir(exist_ok=True)
         for name, text in found.files().items():

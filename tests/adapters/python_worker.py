@@ -1,6 +1,6 @@
-"""The plain worker of the tests behind the wire format: a host whose every method is one line and its answer.
+"""The twin worker of the tests behind the wire format: a host whose every method is one line and its answer.
 
-FAULT in the environment is one of the plain worker's mistakes.
+FAULT in the environment is the name of a faulty worker.
 """
 
 import contextlib
@@ -12,12 +12,14 @@ from pathlib import Path
 from peeklock.harness.adapter import PermanentError, RetryableError
 from peeklock.harness.host import Crashed, HostDelivery, Woken
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "conform"))
-from plain_worker import plain_worker
+sys.path.insert(0, str(Path(__file__).parent.parent / "mutants"))
+from registry import WORKERS
+from twin_worker import TwinWorker, runs
 
 ERRORS = {"retryable": RetryableError, "permanent": PermanentError}
 ANNOUNCED = {"peeklock": 1, "name": "python_worker", **json.loads(os.environ.get("ANNOUNCES", "{}"))}
 """ANNOUNCES in the environment changes what the program says of itself."""
+WORKER = next((m.make for m in WORKERS if m.slug == os.environ.get("FAULT")), TwinWorker)
 CHANGES = json.loads(os.environ.get("CHANGES", "{}"))
 """What else to say in each request, to be wrong in it."""
 
@@ -83,7 +85,7 @@ def main():
     for line in sys.stdin:
         begun = json.loads(line)
         with contextlib.suppress(Crashed):
-            plain_worker(os.environ.get("FAULT", ""))(WireHost(begun["now_ms"]))
+            runs(WORKER)(WireHost(begun["now_ms"]))
         say({"done": begun["run"]})
 
 

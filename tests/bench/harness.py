@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -87,7 +88,11 @@ def overhead(most: int) -> Iterator[Row]:
 def catching(seeds: int, every: int) -> Iterator[Row]:
     """How long it takes to catch each faulty store, at some seeds, with the time in which its run is shortened."""
     chosen = STORES[::every]
-    seconds = [catch(mutant, seed).seconds for mutant in chosen for seed in range(seeds)]
+    seconds = [
+        catch(mutant.slug, partial(check_store, mutant.make, seed=seed)).seconds
+        for mutant in chosen
+        for seed in range(seeds)
+    ]
     what = f"{len(chosen)} faulty stores at {seeds} seeds, each caught"
     yield Row(f"{what}: median", f"{median(seconds):.2f} s", "under 3 s")
     yield Row(f"{what}: slowest", f"{max(seconds):.2f} s", "under 20 s")

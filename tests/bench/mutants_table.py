@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 from attrs import frozen
-from mutant import RunMutant, StoreMutant
-from registry import ELSEWHERE, RACES, RUNS, STORES
+from mutant import SEEDS, RunMutant, StoreMutant, WorkerMutant, named_by, reported
+from registry import ELSEWHERE, RACES, RUNS, STORES, WORKERS
+from twin_worker import runs
 
 from peeklock.harness.concurrent import check_store_concurrently
 from peeklock.harness.report import ContractViolation
 from peeklock.harness.stores import check_store
+from peeklock.harness.workers import check_worker
 
 PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
-SEEDS, MOST_ROUNDS = range(10), 600
+MOST_ROUNDS = 600
 _OPENING = f"""# Faults of the field
 
-What public bug reports tell of queues of this kind, made small: as a faulty store, or as a recorded run of a faulty
-worker or store. Next to them stand other faults of the same kinds. Each is caught; the correct store that they are
-changes of never is. `make test` holds this; [the code](../tests/mutants) shows each fault in a few lines.
+What public bug reports tell of queues of this kind, made small: as a faulty store, as a faulty worker, or as a
+recorded run of one of them. Next to them stand other faults of the same kinds. Each is caught; the correct store and
+the correct worker that they are changes of never are. `make test` holds this; [the code](../tests/mutants) shows each
+fault in a few lines.
 
-This page is written by `tests/bench/mutants_table.py`; the times are of the machine that it ran on.
+This page is written by `PYTHONPATH=tests/mutants .venv/bin/python tests/bench/mutants_table.py`, which measures the
+runs and the times anew; they are of the machine that it ran on. The tests hold that every fault is in it.
 
 ## Faulty stores
 
@@ -47,6 +52,16 @@ promises of which one must be named, and the medians of the rounds and of the ti
 | fault | reported | promise | rounds | ms |
 | --- | --- | --- | --- | --- |
 """
+_WORKERS = f"""
+## Faulty workers
+
+`check_worker` in its default budget, at {len(SEEDS)} seeds; the correct worker of the same policy passes at each. Given
+are the promises that were named at every seed, else the [duty of time](your-worker.md#what-is-judged), and the medians
+of the runs and of the time.
+
+| fault | reported | policy | promise or duty | runs | ms |
+| --- | --- | --- | --- | --- | --- |
+"""
 _RUNS = """
 ## Recorded runs
 
@@ -64,60 +79,60 @@ _ELSEWHERE = """
 """
 
 
-def _reported(mutant: StoreMutant | RunMutant) -> str:
-    if mutant.link is None:
-        return "another of its kind"
-    slug = mutant.slug.removeprefix("run: ").removeprefix("race: ")
-    return f"[{slug}]({mutant.link})"
-
-
 @frozen
 class Catch:
-    """A faulty store that was caught."""
+    """A fault that was caught."""
 
     runs: int
-    promises: frozenset[str]
+    named: frozenset[str]
+    """The promises, or the duty of time."""
     seconds: float
     """Of the processor."""
 
 
-def catch(mutant: StoreMutant, seed: int) -> Catch:
-    """Check a faulty store; ``SystemExit`` where it is not caught."""
+def catch(slug: str, check: Callable[[], object]) -> Catch:
+    """Make a check; ``SystemExit`` where it catches nothing."""
     began_s = time.process_time()
     try:
-        check_store(mutant.make, seed=seed)
+        check()
     except ContractViolation as caught:
-        failure = caught.failure
-        return Catch(failure.runs, frozenset(failure.promises), time.process_time() - began_s)
-    raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
+        return Catch(caught.failure.runs, named_by(caught.failure), time.process_time() - began_s)
+    raise SystemExit(f"{slug}: not caught")
+
+
+def _caught(slug: str, check: Callable[[int], object], least: frozenset[str]) -> str:
+    """What is named at every seed, or of which one is at each, and the medians of the runs and of the time."""
+    caught = [catch(f"{slug}, seed {seed}", partial(check, seed)) for seed in SEEDS]
+    always = frozenset.intersection(*(c.named for c in caught))
+    told = ", ".join(sorted(always)) or " or ".join(sorted(least))
+    made, ms = median(c.runs for c in caught), median(c.seconds for c in caught) * 1_000
+    return f"{told} | {made:g} | {ms:.0f} |"
 
 
 def _store_row(mutant: StoreMutant) -> str:
-    caught = [catch(mutant, seed) for seed in SEEDS]
-    always = frozenset.intersection(*(c.promises for c in caught))
-    told = ", ".join(sorted(always)) or " or ".join(sorted(mutant.promises))
-    runs, ms = median(c.runs for c in caught), median(c.seconds for c in caught) * 1_000
-    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {runs:g} | {ms:.0f} |"
+    caught = _caught(mutant.slug, lambda seed: check_store(mutant.make, seed=seed), mutant.promises)
+    return f"| {mutant.fault} | {reported(mutant.slug, mutant.link)} | {caught}"
 
 
 def _race_row(mutant: StoreMutant) -> str:
-    rounds, times_ms = [], []
-    for seed in SEEDS:
-        began = time.perf_counter()
-        try:
-            check_store_concurrently(mutant.make, seed=seed, rounds=MOST_ROUNDS)
-        except ContractViolation as caught:
-            rounds.append(caught.failure.runs)
-        else:
-            raise SystemExit(f"{mutant.slug}: not caught at seed {seed}")
-        times_ms.append((time.perf_counter() - began) * 1_000)
-    told = " or ".join(sorted(mutant.promises))
-    return f"| {mutant.fault} | {_reported(mutant)} | {told} | {median(rounds):g} | {median(times_ms):.0f} |"
+    def check(seed: int) -> object:
+        return check_store_concurrently(mutant.make, seed=seed, rounds=MOST_ROUNDS)
+
+    return f"| {mutant.fault} | {reported(mutant.slug, mutant.link)} | {_caught(mutant.slug, check, mutant.promises)}"
+
+
+def _worker_row(mutant: WorkerMutant) -> str:
+    def check(seed: int) -> object:
+        return check_worker(runs(mutant.make), mutant.policy, seed=seed)
+
+    policy = mutant.policy if isinstance(mutant.policy, str) else mutant.policy.name
+    caught = _caught(mutant.slug, check, mutant.named)
+    return f"| {mutant.fault} | {reported(mutant.slug, mutant.link)} | `{policy}` | {caught}"
 
 
 def _run_row(mutant: RunMutant) -> str:
     told = " or ".join(sorted(mutant.promises))
-    return f"| {mutant.fault} | {_reported(mutant)} | `{mutant.policy}` | {told} |"
+    return f"| {mutant.fault} | {reported(mutant.slug, mutant.link)} | `{mutant.policy}` | {told} |"
 
 
 def page() -> Iterator[str]:
@@ -128,14 +143,20 @@ def page() -> Iterator[str]:
     yield _RACES
     for race in RACES:
         yield _race_row(race) + "\n"
+    yield _WORKERS
+    for worker in WORKERS:
+        yield _worker_row(worker) + "\n"
     yield _RUNS
     for run in RUNS:
         yield _run_row(run) + "\n"
     yield _ELSEWHERE
     for slug, link, why in ELSEWHERE:
-        yield f"| [{slug}]({link}) | {why} |\n"
+        yield f"| {reported(slug, link)} | {why} |\n"
 
 
 if __name__ == "__main__":
     PAGE.write_text("".join(page()), encoding="utf-8")
-    print(f"{PAGE.name}: {len(STORES)} stores, {len(RACES)} races, {len(RUNS)} runs", file=sys.stderr)
+    print(
+        f"{PAGE.name}: {len(STORES)} stores, {len(RACES)} races, {len(WORKERS)} workers, {len(RUNS)} runs",
+        file=sys.stderr,
+    )

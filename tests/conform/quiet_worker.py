@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from plain_worker import ABANDON_DELAY_MS, LOCK_MS, PlainWorker
+from twin_worker import TwinWorker
 
-from peeklock.harness.host import Completion, Host, RunWorker
+from peeklock.harness.host import Completion
 
 HANDLER_MS = 60_000
 
 
-def quiet_worker(fault: str = "") -> RunWorker:
-    """A function for ``check_worker(…, handlers=False)``."""
+class QuietWorker(TwinWorker):
+    """Keeps the policy ``retry``; for ``check_worker(…, handlers=False)``."""
 
-    def run(host: Host) -> None:
-        _Quiet(host, fault).run()
-
-    return run
-
-
-class _Quiet(PlainWorker):
-    def handle(self, token: str) -> Completion | None:
+    def handle(self) -> Completion | None:
         until_ms = self.host.now_ms + HANDLER_MS
         while self.host.now_ms < until_ms:
-            if not self.renews(token):
+            if not self.renews():
                 return None
             self.pause(until_ms if self.renew_ms is None else min(until_ms, self.renew_ms))
-            if self.fault == "renews after shutdown" and self.stop_ms is not None:
-                self.tries(lambda: self.host.renew(token, LOCK_MS))
-        return Completion("result", token)
+        return Completion("result", self.token)
 
-    def settle(self, token: str, done: Completion) -> None:
-        if self.fault == "abandons at once":
-            self.abandon(token, ABANDON_DELAY_MS)
-        else:
-            super().settle(token, done)
-
-    def is_missing(self, token: str) -> None:
+    def says_missing(self) -> None:
         """Nobody is told."""

@@ -25,11 +25,11 @@ KINDS: dict[impl.CompletionKind, Kind] = {
 POLL_MS = 1_000
 
 
-def run_reference(policy: impl.Policy, mistake: str = "") -> RunWorker:
-    """A function for ``check_worker``: the reference worker under this policy, with one mistake put in or none."""
+def run_reference(policy: impl.Policy) -> RunWorker:
+    """A function for ``check_worker``: the reference worker under this policy."""
 
     def run(host: Host) -> None:
-        _Adapted(host, policy, mistake).run()
+        _Adapted(host, policy).run()
 
     return run
 
@@ -37,11 +37,10 @@ def run_reference(policy: impl.Policy, mistake: str = "") -> RunWorker:
 class _Adapted:
     """Carries out a worker's effects on a host."""
 
-    def __init__(self, host: Host, policy: impl.Policy, mistake: str) -> None:
-        self.host, self.mistake = host, mistake
+    def __init__(self, host: Host, policy: impl.Policy) -> None:
+        self.host = host
         self.delivery: HostDelivery | None = None
         self.signalled = False
-        self.in_doubt = False
         handlers: dict[str, impl.Handler] = {"known": lambda item: ""}
         self.worker = impl.Worker(self, handlers, policy=policy, observer=self.told)
 
@@ -72,9 +71,7 @@ class _Adapted:
             case impl.Fetch(ms):
                 return self.asked(lambda: self.fetched(ms))
             case impl.Renew(token, ms):
-                answer = self.asked(lambda: self.host.renew(token, ms))
-                self.in_doubt = isinstance(answer, impl.Refused) and answer.error.retryable
-                return answer
+                return self.asked(lambda: self.host.renew(token, ms))
             case impl.Ack(token, None):
                 return self.asked(lambda: self.host.ack(token, None))
             case impl.Ack(token, impl.Completion(kind, _, payload)):
@@ -87,10 +84,6 @@ class _Adapted:
                 self.signalled = False
                 self.host.start_handler(delivery.token)
             case impl.StepHandler(token, until_ms, cancelled):
-                if self.mistake == "runs on after the lock's end" and self.in_doubt:
-                    cancelled = False
-                elif self.mistake == "stops before the lock's end":
-                    cancelled = True
                 if cancelled and not self.signalled:
                     self.signalled = True
                     self.host.cancel_handler(token)

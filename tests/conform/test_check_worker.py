@@ -10,14 +10,19 @@ from typing import Any
 import hypothesis
 import pytest
 from attrs import evolve, fields
-from plain_worker import LOCK_MS, plain_worker
-from quiet_worker import quiet_worker
+from mutant import named_by
+from quiet_worker import QuietWorker
 from reference_worker import run_reference
+from twin_worker import TwinWorker, runs
+from workers_counting import CountsNothing, CountsUncertainTwice
+from workers_holding import NeverRenews, RenewsAfterShutdown
+from workers_settling import AbandonsAfterRetryable, AbandonsWhenUncertain, DoesNotWait
 
 import peeklock.impl as impl
 from peeklock.harness import schedule
 from peeklock.harness.corners import corners
-from peeklock.harness.host import Host
+from peeklock.harness.host import Host, RunWorker
+from peeklock.harness.judge import judge
 from peeklock.harness.report import ContractViolation, Inconclusive
 from peeklock.harness.schedule import DUTIES, Tolerances
 from peeklock.harness.script import (
@@ -29,6 +34,7 @@ from peeklock.harness.script import (
     as_source,
 )
 from peeklock.harness.shortening import shortened
+from peeklock.harness.tracefile import read
 from peeklock.harness.worker_failure import WorkerFailure
 from peeklock.harness.workers import check_worker, replay_worker
 from peeklock.harness.wrapping import AdapterError
@@ -38,44 +44,6 @@ from peeklock.spec.protocol import NEVER_TAKEN
 
 IMPLEMENTED = {"before": impl.BEFORE, "retry": impl.RETRY, "hardened": impl.HARDENED}
 FEW = hypothesis.settings(max_examples=30, database=None)
-
-MISTAKES = {
-    "abandons after a retryable error": ("S10", None),
-    "abandons when uncertain": ("S7", None),
-    "aborts without grace": (None, schedule.SIGNALS),
-    "aborts early": (None, schedule.GRACE),
-    "aborts late": (None, schedule.GRACE),
-    "acks an earlier token": ("S9", None),
-    "acks late": (None, schedule.ACKS),
-    "asks for a short lock": (None, schedule.LOCK_LENGTH),
-    "begins late": (None, schedule.BEGINS),
-    "cancels late": (None, schedule.CANCELS),
-    "changes the completion": ("S9", None),
-    "changes the text": (None, schedule.SAME),
-    "counts an error": ("S7", None),
-    "counts both": ("S7", None),
-    "counts late": (None, schedule.COUNTS),
-    "does not abandon": ("C5", schedule.GIVES_BACK),
-    "does not wait": (None, schedule.WAITS),
-    "drops its work": (None, schedule.DROPS),
-    "fetches after shutdown": ("C5", schedule.DRAINS),
-    "gives up early": ("S10", None),
-    "ignores a failed renewal": (None, schedule.SIGNALS),
-    "ignores a shutdown": (None, schedule.DRAINS),
-    "names no delay": (None, schedule.DELAYS),
-    "never renews": (None, schedule.RENEWS),
-    "never rests": (None, schedule.RESTS),
-    "polls too rarely": (None, schedule.FETCHES),
-    "renews after shutdown": ("C5", schedule.DRAINS),
-    "renews once": (None, schedule.RENEWS),
-    "retries a permanent error": (None, schedule.COUNTS),
-    "retries the cancellation ack": ("S9", schedule.GIVES_BACK),
-    "returns early": (None, schedule.STAYS),
-    "runs a missing handler": (None, schedule.KNOWS),
-    "runs the handler of poison": ("C3", None),
-    "waits too long": (None, schedule.WAITS),
-}
-"""Of each mistake of the plain worker, the first promise that it breaks and the duty that it does not do."""
 
 
 def failure_of(run_worker: object, policy: str | Policy = "retry", **options: object) -> WorkerFailure:
@@ -125,39 +93,9 @@ def test_the_reference_worker_conforms_to_any_policy(name: str, tmp_path: Path) 
 
 
 def test_a_worker_in_plain_loops_conforms() -> None:
-    report = check_worker(plain_worker(), seed=1)
+    report = check_worker(runs(TwinWorker), seed=1)
     assert report.coverage.complete
     assert "conforms" in report.line()
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_caught_and_named(mistake: str) -> None:
-    promise, duty = MISTAKES[mistake]
-    failure = failure_of(plain_worker(mistake))
-    assert failure.promises[:1] == (() if promise is None else (promise,)), failure.finding
-    assert failure.finding.duty == duty, failure.finding
-    assert failure.deterministic
-
-
-def test_every_duty_is_one_that_some_mistake_does_not_do() -> None:
-    caught = {duty for _, duty in MISTAKES.values()}
-    elsewhere = {schedule.RENEWS_AGAIN, schedule.LOCK_OVER, schedule.COMPLETES}
-    assert caught | elsewhere | {None} == {*DUTIES, None}
-
-
-@pytest.mark.parametrize(
-    ("mistake", "duty"),
-    [
-        ("does not renew again", schedule.RENEWS_AGAIN),
-        ("stops before the lock's end", schedule.LOCK_OVER),
-        ("runs on after the lock's end", schedule.LOCK_OVER),
-    ],
-)
-def test_a_mistake_of_a_worker_that_renews_again_is_caught(mistake: str, duty: schedule.Duty) -> None:
-    policy = impl.HARDENED
-    if mistake == "does not renew again":
-        policy = evolve(policy, renewal_retry_ms=40_000)
-    assert failure_of(run_reference(policy, mistake), "hardened").finding.duty == duty
 
 
 def test_the_behaviour_that_was_replaced_is_caught_under_the_policy_that_replaced_it() -> None:
@@ -217,13 +155,36 @@ def test_a_program_imports_the_worker_that_can_be_imported() -> None:
     assert f"from {__name__} import returns_at_once_after_a_fetch" in program
 
 
+@pytest.mark.parametrize("fault", [AbandonsWhenUncertain, CountsUncertainTwice, RenewsAfterShutdown])
+def test_a_failure_leaves_a_page_a_program_and_a_trace_that_breaks_the_same_promises(
+    fault: type[TwinWorker], tmp_path: Path
+) -> None:
+    failure = failure_of(runs(fault), artifacts=tmp_path, name="my worker")
+    folder = tmp_path / "my_worker"
+    assert {p.name for p in folder.iterdir()} == {"failure.html", "reproduce.py", "trace.jsonl"}
+    assert (folder / "reproduce.py").read_text() == failure.program()
+    page = (folder / "failure.html").read_text()
+    assert all(f"<b>{pid}</b>" in page for pid in failure.promises)
+    found = judge(*read(folder / "trace.jsonl"), RETRY)
+    assert found.violation is not None
+    assert found.violation.promises == failure.promises
+    assert str(found.violation.seen) in failure.finding.what
+
+
+def test_what_was_not_done_in_time_leaves_a_run_that_is_explained(tmp_path: Path) -> None:
+    failure = failure_of(runs(NeverRenews), artifacts=tmp_path, name="my worker")
+    assert failure.finding.duty is not None
+    assert failure.finding.duty.name in (tmp_path / "my_worker" / "failure.html").read_text()
+    assert judge(*read(tmp_path / "my_worker" / "trace.jsonl"), RETRY).conforms
+
+
 def returns_at_once_after_a_fetch(host: Host) -> None:
-    host.fetch(LOCK_MS)
+    host.fetch(TwinWorker.LOCK_MS)
 
 
 def test_the_message_tells_the_run_the_reason_and_what_was_allowed() -> None:
     with pytest.raises(ContractViolation) as caught:
-        check_worker(plain_worker("never renews"), seed=1, name="my worker")
+        check_worker(runs(NeverRenews), seed=1, name="my worker")
     text = str(caught.value)
     assert text.startswith("my worker does not keep the protocol under the policy retry\n")
     assert "duty 'renews in time'" in text
@@ -237,7 +198,7 @@ def test_a_worker_that_goes_otherwise_each_time_is_called_nondeterministic() -> 
     def moody(host: Host) -> None:
         nonlocal lives
         lives += 1
-        plain_worker("does not wait" if lives % 2 else "")(host)
+        runs(DoesNotWait if lives % 2 else TwinWorker)(host)
 
     with pytest.raises(ContractViolation, match="the worker is nondeterministic") as caught:
         check_worker(moody, seed=1)
@@ -265,7 +226,7 @@ def test_nothing_can_be_said_of_a_worker_that_never_fetches() -> None:
 
 def test_an_exception_of_the_workers_own_is_a_finding() -> None:
     def breaks(host: Host) -> None:
-        host.fetch(LOCK_MS)
+        host.fetch(TwinWorker.LOCK_MS)
         raise KeyError("queue")
 
     failure = failure_of(breaks)
@@ -286,52 +247,59 @@ def test_a_worker_that_blocks_by_itself_is_told_to_wait_on_the_host() -> None:
 @pytest.mark.parametrize("call", ["wait", "fetch"])
 def test_a_call_that_cannot_be_meant_is_named(call: str) -> None:
     def asks(host: Host) -> None:
-        host.fetch(LOCK_MS)
+        host.fetch(TwinWorker.LOCK_MS)
         getattr(host, call)("soon")
 
     assert f"{call}: 'soon'; allowed: a whole number" in str(failure_of(asks).finding)
 
 
 def test_a_worker_that_counts_nothing_conforms_when_that_is_declared() -> None:
-    report = check_worker(plain_worker("counts nothing"), seed=1, counts=False, settings=FEW)
+    report = check_worker(runs(CountsNothing), seed=1, counts=False, settings=FEW)
     assert report.coverage.left_out["counts"] == "the worker is declared not to report them"
-    assert failure_of(plain_worker("counts nothing")).finding.duty == schedule.COUNTS
+    assert failure_of(runs(CountsNothing)).finding.duty == schedule.COUNTS
 
 
 def test_a_worker_that_runs_its_own_handlers_is_judged_by_its_calls() -> None:
-    report = check_worker(quiet_worker(), seed=1, handlers=False)
+    report = check_worker(runs(QuietWorker), seed=1, handlers=False)
     assert any("handlers" in what for what in report.coverage.left_out)
 
 
+def quiet(fault: type[TwinWorker]) -> RunWorker:
+    """A worker with this fault that runs its handlers by itself."""
+    return runs(type(fault.__name__, (fault, QuietWorker), {}))  # pyright: ignore[reportGeneralTypeIssues]
+
+
 @pytest.mark.parametrize(
-    ("mistake", "named"),
+    ("fault", "named"),
     [
-        ("never renews", "renews in time"),
-        ("does not wait", "waits between attempts"),
-        ("renews after shutdown", "is done in the grace"),
-        ("abandons at once", "S10"),
+        (NeverRenews, "renews in time"),
+        (DoesNotWait, "waits between attempts"),
+        (RenewsAfterShutdown, "is done in the grace"),
+        (AbandonsAfterRetryable, "S10"),
+        (AbandonsWhenUncertain, "S7"),
     ],
 )
-def test_a_mistake_of_a_worker_that_runs_its_own_handlers_is_caught(mistake: str, named: str) -> None:
-    failure = failure_of(quiet_worker(mistake), handlers=False)
-    assert named in (failure.finding.kind, failure.finding.duty and failure.finding.duty.name)
+def test_a_mistake_of_a_worker_that_runs_its_own_handlers_is_caught(
+    fault: type[TwinWorker], named: str
+) -> None:
+    assert named in named_by(failure_of(quiet(fault), handlers=False))
 
 
 def test_a_worker_stands_stores_that_differ_from_the_contract() -> None:
     silent = Capabilities(order=Order.NONE, renewal=Renewal.EXTENDS)
-    assert check_worker(plain_worker(), capabilities=silent, seed=1, settings=FEW).runs > 100
+    assert check_worker(runs(TwinWorker), capabilities=silent, seed=1, settings=FEW).runs > 100
 
 
 def test_a_store_without_renewals_is_no_store_for_a_worker() -> None:
     with pytest.raises(AdapterError, match="renew=False"):
-        check_worker(plain_worker(), capabilities=Capabilities(renew=False))
+        check_worker(runs(TwinWorker), capabilities=Capabilities(renew=False))
 
 
 def test_an_item_that_is_never_completed_is_told() -> None:
     patience = Tolerances(patience_ms=10_000)
     script = Script((ItemPlan(),), (DeliveryPlan(takes_ms=60_000),))
     with pytest.raises(ContractViolation, match="completes at last"):
-        replay_worker(plain_worker(), script, tolerances=patience)
+        replay_worker(runs(TwinWorker), script, tolerances=patience)
 
 
 def test_an_item_that_is_delivered_without_end_is_told() -> None:
@@ -342,7 +310,7 @@ def test_an_item_that_is_delivered_without_end_is_told() -> None:
 
 
 def test_a_run_is_the_same_each_time() -> None:
-    one, other = (replay_worker(plain_worker(), script) for script in (corners(RETRY)[30],) * 2)
+    one, other = (replay_worker(runs(TwinWorker), script) for script in (corners(RETRY)[30],) * 2)
     assert one.seen == other.seen
 
 
@@ -355,7 +323,7 @@ def test_every_corner_says_itself_as_source(name: str) -> None:
 
 def test_a_script_is_shortened_to_what_its_failure_needs() -> None:
     long = Script(
-        (ItemPlan(700), ItemPlan(worn=True)),
+        (ItemPlan(700), ItemPlan(left=0)),
         (DeliveryPlan(takes_ms=7, acks=(RETRYABLE, RESPONSE_LOST, RETRYABLE)), DeliveryPlan(crash_at=3)),
         (RETRYABLE,),
     )
@@ -386,9 +354,7 @@ def test_the_worker_of_the_page_conforms() -> None:
 
 def test_the_failure_of_the_page_is_what_is_printed() -> None:
     with pytest.raises(ContractViolation) as caught:
-        check_worker(
-            plain_worker("abandons after a retryable error"), seed=1, name="worker that abandons too soon"
-        )
+        check_worker(runs(AbandonsAfterRetryable), seed=1, name="worker that abandons too soon")
     printed = [line.rstrip() for line in str(caught.value).splitlines()]
     shown = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
     assert shown is not None

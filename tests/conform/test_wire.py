@@ -358,7 +358,7 @@ def test_a_right_worker_conforms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "promise"), [("abandons after a retryable error", "S10"), ("changes the completion", "S9")]
+    ("fault", "promise"), [("retryable-ack-then-abandon", "S10"), ("repeat-with-another-completion", "S9")]
 )
 def test_a_wrong_worker_is_caught(fault: str, promise: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULT", fault)

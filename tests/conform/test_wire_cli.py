@@ -102,14 +102,15 @@ def test_workers_are_held_to_a_policy(
     assert main.run(["conform", "worker", *options, "--", *WORKER]) == 1
     assert "python_worker" in capsys.readouterr().out
     folder = tmp_path / "python_worker"
-    assert {p.name for p in folder.iterdir()} == {"report.txt", "reproduce.py", "wire.txt"}
+    kept = {"failure.html", "trace.jsonl", "report.txt", "reproduce.py", "wire.txt"}
+    assert {p.name for p in folder.iterdir()} == kept
     assert '{"run": ' in (folder / "wire.txt").read_text()
     made = subprocess.run(
         [sys.executable, folder / "reproduce.py"], capture_output=True, text=True, check=False
     )
     assert made.returncode == 1
     assert "ContractViolation" in made.stderr
-    monkeypatch.setenv("FAULT", "abandons after a retryable error")
+    monkeypatch.setenv("FAULT", "retryable-ack-then-abandon")
     assert main.run(["conform", "worker", *FEW, "--json", "--", *WORKER]) == 1
     data = json.loads(capsys.readouterr().out)
     assert (data["verdict"], data["policy"]) == ("violates", "retry")

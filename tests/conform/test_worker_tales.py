@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from plain_worker import LOCK_MS, plain_worker
+from twin_worker import TwinWorker, runs
+from workers_settling import AbandonsAfterRetryable
 
 from peeklock.harness.host import Completion, Host
 from peeklock.harness.report import ContractViolation
@@ -38,7 +39,7 @@ class _Otherwise:
 
 
 def _worker(**otherwise: Callable[..., Any]) -> Callable[[Host], None]:
-    return lambda host: plain_worker()(_Otherwise(host, **otherwise))  # type: ignore[arg-type]
+    return lambda host: runs(TwinWorker)(_Otherwise(host, **otherwise))  # type: ignore[arg-type]
 
 
 def _failure(run_worker: Callable[[Host], None], script: Script, **options: Any) -> WorkerFailure:
@@ -76,12 +77,12 @@ def test_for_a_wrong_count_the_right_count_is_told() -> None:
 
 
 def test_where_nothing_is_to_be_counted_that_is_told_with_the_calls() -> None:
-    tale = _tale(plain_worker("abandons after a retryable error"), RETRIED)
+    tale = _tale(runs(AbandonsAfterRetryable), RETRIED)
     assert tale.allowed == ("no count, but a call: renew or ack",)
 
 
 def test_what_the_worker_did_after_a_wrong_count_is_a_step_of_its_own() -> None:
-    tale = _tale(plain_worker("abandons after a retryable error"), RETRIED)
+    tale = _tale(runs(AbandonsAfterRetryable), RETRIED)
     wrong, after = tale.steps[-2:]
     assert (wrong.does, wrong.mark) == ("counts infrastructure error", "not allowed here")
     assert after.does == "abandon i1 under t1 with a delay of 100 ms"
@@ -97,7 +98,7 @@ def test_a_right_call_after_a_wrong_count_is_not_blamed() -> None:
 @pytest.mark.parametrize("policy", [RETRY, HARDENED])
 def test_a_fetch_in_place_of_an_abandon_breaks_the_workers_promise(policy: Any) -> None:
     mine = evolve(policy, name="mine", after_uncertain=AfterUncertain.ABANDON)
-    failure = _failure(plain_worker(), UNCERTAIN, policy=mine)
+    failure = _failure(runs(TwinWorker), UNCERTAIN, policy=mine)
     assert failure.promises == ("C5",)
     assert failure.finding.duty == GIVES_BACK
 
@@ -105,7 +106,7 @@ def test_a_fetch_in_place_of_an_abandon_breaks_the_workers_promise(policy: Any) 
 def test_a_fetch_with_an_item_in_hand_breaks_the_workers_promise() -> None:
     def fetches_too(host: Host, token: str) -> None:
         host.start_handler(token)
-        host.fetch(LOCK_MS)
+        host.fetch(TwinWorker.LOCK_MS)
 
     for items in ((ItemPlan(),), (ItemPlan(), ItemPlan())):
         promises = _failure(_worker(start_handler=fetches_too), Script(items)).promises
@@ -132,7 +133,7 @@ def test_the_deliveries_that_wear_an_item_out_are_told_in_one() -> None:
     def breaks(host: Host, token: str, completion: Completion) -> None:
         raise RuntimeError("boom")
 
-    tale = _tale(_worker(ack=breaks), Script((ItemPlan(worn=True),)))
+    tale = _tale(_worker(ack=breaks), Script((ItemPlan(left=0),)))
     assert [s.number for s in tale.steps] == [1, None, 22, 23]
     assert tale.lanes == ("worker 1",)
     assert tale.steps[1].does.startswith(

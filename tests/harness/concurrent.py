@@ -32,7 +32,7 @@ from peeklock.harness.serving import Served, command_of
 from peeklock.harness.store_history import StoreHistory, seen_of
 from peeklock.harness.store_judge import miscounted, unsent
 from peeklock.harness.stores import MOST_BUSY, left_out, subject_of
-from peeklock.harness.telling import told, write
+from peeklock.harness.telling import tale_of, told, write
 from peeklock.harness.wire import DEFAULT_TIMEOUT_S
 from peeklock.harness.wire_store import StoreProgram
 from peeklock.harness.world import Violation
@@ -343,7 +343,7 @@ class _Check:
             seconds=seconds,
         )
         artifacts = self.artifacts or outcomes.artifacts()
-        files = () if artifacts is None else write(failure, artifacts)
+        files = () if artifacts is None else write(failure, tale_of(failure), artifacts)
         outcomes.note(failure.line())
         return ContractViolation(failure, told(failure, files))
 

@@ -37,11 +37,12 @@ def corners(policy: Policy) -> tuple[Script, ...]:
     return (
         Script(),
         *(Script(deliveries=(plan,)) for plan in plans),
-        *(Script((ItemPlan(worn=True),), (DeliveryPlan(acks=(fault,)),)) for fault in _ANSWERS),
+        *(Script((ItemPlan(left=0),), (DeliveryPlan(acks=(fault,)),)) for fault in _ANSWERS),
         Script(
-            (ItemPlan(worn=True),),
+            (ItemPlan(left=0),),
             (DeliveryPlan(acks=(Fault("none", policy.lock_timeout_ms),), rival="crashes"),),
         ),
+        *(Script((ItemPlan(left=1),), (DeliveryPlan(acks=(fault,)),)) for fault in (OK, PERMANENT)),
         *(Script(fetches=(fault,)) for fault in (RETRYABLE, RESPONSE_LOST)),
         Script((ItemPlan(delay_ms=20_000),)),
         two,

@@ -111,9 +111,9 @@ class Scene:
         self._rivals: dict[str, str] = {}
         self._settled: set[str] = set()
         for n, plan in enumerate(script.items, 1):
-            self._enqueue(f"i{n}", plan.delay_ms if not plan.worn else 0)
-            if plan.worn:
-                self._wear(f"i{n}")
+            self._enqueue(f"i{n}", plan.delay_ms if plan.left is None else 0)
+            if plan.left is not None:
+                self._wear(f"i{n}", setup.policy.max_attempts - plan.left)
 
     # Time
 
@@ -261,9 +261,9 @@ class Scene:
         if self.setup.handlers or event is Event.CRASH:
             self.see(Observation(event=event, worker=RIVAL, item=taken.item, token=taken.token))
 
-    def _wear(self, item: str) -> None:
-        """The rival gets it as often as it may be got, and crashes each time."""
-        for _ in range(self.setup.policy.max_attempts):
+    def _wear(self, item: str, deliveries: int) -> None:
+        """The rival gets it so often, and crashes each time."""
+        for _ in range(deliveries):
             taken = self._rival_fetches(item, _WEARING_MS)
             self._rival_does(Event.CRASH, taken)
             self.advance(self.now_ms + _WEARING_MS)

@@ -76,8 +76,8 @@ class ItemPlan:
     """One work item, enqueued at the beginning."""
 
     delay_ms: int = 0
-    worn: bool = False
-    """It was delivered max_attempts times already, so that its next delivery is poison."""
+    left: int | None = None
+    """It was delivered so often that only so many deliveries are left before it is poison; None for a new one."""
 
 
 @frozen

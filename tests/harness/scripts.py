@@ -33,7 +33,7 @@ def scripts(policy: Policy) -> SearchStrategy[Script]:
     items = st.builds(
         ItemPlan,
         delay_ms=st.sampled_from((0, 0, 1, 700, 20_000)),
-        worn=st.sampled_from((False,) * 5 + (True,)),
+        left=st.sampled_from((*(None,) * 8, 0, 1)),
     )
     return st.builds(
         Script,

@@ -27,7 +27,7 @@ from peeklock.harness.plainer import plainer
 from peeklock.harness.replay import parted_at
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.steps import Program
-from peeklock.harness.telling import told, write
+from peeklock.harness.telling import tale_of, told, write
 from peeklock.harness.wrapping import AdapterError, Guarded, Watchdog, check_adapter, said
 from peeklock.spec.actions import Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
@@ -104,7 +104,7 @@ def check_store(
         run, is_plain = check.plainest(hunted.found) if shortens else (hunted.found, True)
         failure = check.failure(subject, run, hunted, is_plain)
     artifacts = artifacts or outcomes.artifacts()
-    files = () if artifacts is None else write(failure, artifacts)
+    files = () if artifacts is None else write(failure, tale_of(failure), artifacts)
     outcomes.note(failure.line())
     raise ContractViolation(failure, told(failure, files))
 

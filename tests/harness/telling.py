@@ -1,4 +1,4 @@
-"""A failure of a store as it is printed, and as files to keep: a page, a program and a trace."""
+"""A failure of a store as it is printed; and any failure as files to keep: a page, a program and a trace."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def told_again(failure: Failure) -> Iterator[str]:
         yield "≠      there it ended otherwise"
 
 
-def write(failure: Failure, directory: Path, said: Said = in_python) -> tuple[Path, ...]:
+def write(failure: Failure, tale: Tale, directory: Path) -> tuple[Path, ...]:
     """Write the files of a failure into a folder of its own in this directory, and return what was written."""
     folder = folder_of(failure, directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def write(failure: Failure, directory: Path, said: Said = in_python) -> tuple[Pa
         (directory / ".gitignore").write_text("*\n", encoding="utf-8")
     program, trace = failure.program(), "".join(f"{line}\n" for line in failure.trace_lines())
     beside = {name: text for name, text in (("reproduce.py", program), ("trace.jsonl", trace)) if text}
-    texts = {"failure.html": as_html(tale_of(failure, said), beside), **beside}
+    texts = {"failure.html": as_html(tale, beside), **beside}
     for name, text in texts.items():
         unfinished = folder / f"{name}.part"
         unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, fields, frozen
 
 from peeklock.harness.failure import Failure
 from peeklock.harness.lanes import as_text
+from peeklock.harness.observation import Observation
 from peeklock.harness.playing import Played
 from peeklock.harness.retelling import tell
 from peeklock.harness.scene import Finding, Setup
 from peeklock.harness.script import Script, as_source
 from peeklock.harness.tale import Tale
 from peeklock.harness.telling import WIDTH
+from peeklock.harness.traceseen import COMPLETIONS
 from peeklock.harness.world import Violation
 from peeklock.spec.policy import POLICIES, Policy
 
@@ -64,6 +68,36 @@ class WorkerFailure(Failure):
         ]
         text = "\n".join(lines) + "\n"
         return "".join(_imports(text)) + text
+
+    def trace_lines(self) -> tuple[str, ...]:
+        """The run as the lines of a trace file of workers, all of which is recorded that the worker reports."""
+        setup = self.setup
+        records = ["clock", "answers", "stops", *["handlers"] * setup.handlers, *["counts"] * setup.counts]
+        header = {
+            "peeklock_trace": 1,
+            "records": records,
+            "max_attempts": setup.policy.max_attempts,
+            "source": self.subject,
+        }
+        return (json.dumps(header), *(json.dumps(_fields(one)) for one in self.observations))
+
+
+def _fields(one: Observation) -> dict[str, object]:
+    kinds = {"call": one.call, "event": one.event, "counts": one.counts, "answer": one.answer}
+    told = {name: None if value is None else value.value for name, value in kinds.items()}
+    carried = [name for name, results in COMPLETIONS.items() if results == one.completions]
+    fields = {
+        "t_ms": one.at_ms,
+        **told,
+        "worker": one.worker,
+        "item": one.item,
+        "token": one.token,
+        "attempt": one.attempt,
+        "effect": one.effect,
+        "completion": carried[0] if carried else None,
+        "lasts_ms": one.lasts_ms,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _policy(policy: Policy) -> str:
@@ -151,7 +185,7 @@ def tale_of(failure: WorkerFailure) -> Tale:
     )
 
 
-def told(failure: WorkerFailure) -> str:
+def told(failure: WorkerFailure, files: tuple[Path, ...] = ()) -> str:
     """The failure as it is printed."""
     parts = [as_text(tale_of(failure), WIDTH)]
     if failure.seen_at_repeat is not None:
@@ -162,4 +196,5 @@ def told(failure: WorkerFailure) -> str:
     )
     seed = "" if failure.seed is None else f", seed {failure.seed}"
     parts.append(f"Found in run {failure.runs}, {failure.seconds:.1f} s{seed}.")
-    return "\n\n".join(parts)
+    parts.append("\n".join(f"written to {path}" for path in files))
+    return "\n\n".join(part for part in parts if part)

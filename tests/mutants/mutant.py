@@ -8,16 +8,22 @@ from typing import Protocol
 import hypothesis
 from attrs import frozen
 from hypothesis import Phase
+from twin_worker import TwinWorker
 
 from peeklock.harness.adapter import StoreAdapter, VirtualTime
+from peeklock.harness.failure import Failure
+from peeklock.harness.schedule import Duty
 from peeklock.harness.stores import RUNS_FOR_AN_EXAMPLE
+from peeklock.harness.worker_failure import WorkerFailure
+from peeklock.spec.policy import Policy
 
 SEEDS = range(10)
 UNSHORTENED = tuple(phase for phase in hypothesis.settings().phases if phase is not Phase.shrink)
-DEFAULT_BUDGET = hypothesis.settings(
-    max_examples=RUNS_FOR_AN_EXAMPLE * hypothesis.settings().max_examples, phases=UNSHORTENED
+WORKERS_BUDGET = hypothesis.settings(phases=UNSHORTENED)
+STORES_BUDGET = hypothesis.settings(
+    WORKERS_BUDGET, max_examples=RUNS_FOR_AN_EXAMPLE * WORKERS_BUDGET.max_examples
 )
-"""As many runs as a check of a store makes by default. Which promise is named is seen without shortening."""
+"""As many runs as a check makes by default. Which promise is named is seen without shortening."""
 
 
 class VirtualStore(StoreAdapter, VirtualTime, Protocol):
@@ -36,6 +42,22 @@ class StoreMutant:
     make: Callable[[], VirtualStore]
     promises: frozenset[str]
     """The promises of which the violation must name at least one."""
+
+
+@frozen
+class WorkerMutant:
+    """A faulty worker."""
+
+    slug: str
+    fault: str
+    """In one line."""
+    link: str | None
+    """The public report; None for another fault of the same kind that we thought of."""
+    make: type[TwinWorker]
+    named: frozenset[str]
+    """The promises, or the duties of time, of which the failure must name at least one."""
+    policy: str | Policy = "retry"
+    """The policy that it says it keeps."""
 
 
 @frozen
@@ -59,5 +81,29 @@ class RunMutant:
 
 def caught_by(slug: str, made: type[VirtualStore], link: str | None, promises: str) -> StoreMutant:
     """The faulty store of a class; its docstring's first paragraph tells the fault."""
-    told = (made.__doc__ or "").split("\n\n")[0]
-    return StoreMutant(slug, " ".join(told.split()), link, made, frozenset(promises.split()))
+    return StoreMutant(slug, _told(made), link, made, frozenset(promises.split()))
+
+
+def done_by(
+    slug: str, made: type[TwinWorker], link: str | None, named: str | Duty, policy: str | Policy = "retry"
+) -> WorkerMutant:
+    """The faulty worker of a class; its docstring tells the fault."""
+    names = frozenset({named.name} if isinstance(named, Duty) else named.split())
+    return WorkerMutant(slug, _told(made), link, made, names, policy)
+
+
+def reported(slug: str, link: str | None) -> str:
+    """The public report, as the page of faults shows it."""
+    if link is None:
+        return "another of its kind"
+    return f"[{slug.removeprefix('run: ').removeprefix('race: ')}]({link})"
+
+
+def named_by(failure: Failure) -> frozenset[str]:
+    """The promises that a failure names, and the duty of time."""
+    duty = failure.finding.duty if isinstance(failure, WorkerFailure) else None
+    return frozenset(failure.promises) | ({duty.name} if duty else frozenset())
+
+
+def _told(made: type) -> str:
+    return " ".join((made.__doc__ or "").split("\n\n")[0].split())

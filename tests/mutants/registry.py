@@ -8,7 +8,10 @@ import stores_handing_out
 import stores_racing
 import stores_settling
 import stores_tokens
-from mutant import RunMutant, StoreMutant
+import workers_counting
+import workers_holding
+import workers_settling
+from mutant import RunMutant, StoreMutant, WorkerMutant
 
 STORES: tuple[StoreMutant, ...] = (
     *stores_tokens.MUTANTS,
@@ -20,18 +23,14 @@ RUNS: tuple[RunMutant, ...] = (*runs_settling.MUTANTS, *runs_holding.MUTANTS)
 RACES: tuple[StoreMutant, ...] = stores_racing.MUTANTS
 """Stores that are caught only where calls are made at the same time."""
 
-_GH = "https://github.com/"
-_BY_TIME = (
-    "a duty of time of a worker; a recorded run cannot show a renewal that is missing, only a live worker can"
+WORKERS: tuple[WorkerMutant, ...] = (
+    *workers_settling.MUTANTS,
+    *workers_counting.MUTANTS,
+    *workers_holding.MUTANTS,
 )
+
+_GH = "https://github.com/"
 ELSEWHERE: tuple[tuple[str, str, str], ...] = (
-    ("hold-longer-than-lock-no-renewal", _GH + "celery/celery/issues/5935", _BY_TIME),
-    ("renewed-once-only", _GH + "googleapis/google-cloud-ruby/issues/4103", _BY_TIME),
-    (
-        "poison-kills-a-running-item",
-        _GH + "laravel/framework/issues/48539",
-        f"the run is lawful for the store, and its cause is {_BY_TIME}",
-    ),
     (
         "drain-stops-renewal-first",
         _GH + "Azure-Samples/Durable-Task-Scheduler/issues/331",
