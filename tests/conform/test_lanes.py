@@ -28,7 +28,7 @@ from peeklock.harness.lanes_markdown import as_markdown, as_mermaid
 from peeklock.harness.page import as_html
 from peeklock.harness.retelling import MOST_STEPS, tell
 from peeklock.harness.store_judge import StoreJudge
-from peeklock.harness.tale import MOST_ALIKE, Tale, TaleStep, tale_of_steps
+from peeklock.harness.tale import MOST_ALIKE, Tale, TaleStep, folded, tale_of_steps
 from peeklock.spec.actions import Answer
 from peeklock.spec.capabilities import STANDARD
 from peeklock.spec.narrative import Line
@@ -165,6 +165,17 @@ def test_steps_that_repeat_are_told_in_one_with_what_grows() -> None:
     )
     assert tale.steps[1].truth == ("i1's lock t6 has expired",)
     assert len(of_a_store(enqueued(), *worn[1:]).steps) > MOST_ALIKE
+
+
+def test_what_several_do_by_turns_is_told_in_one_and_nobody_is_left_believing_something() -> None:
+    turns = (
+        TaleStep(1, "worker A", "renew t1", "ok", belief=("goes on",), faults=("a",)),
+        TaleStep(2, "worker B", "ack t2", note="it had no effect", belief=("waits",), truth=("gone",)),
+    )
+    steps = [evolve(s, number=s.number + 2 * n) for n in range(9) for s in turns if s.number]
+    told = "9 times, steps 1 to 18: worker A: renew t1 → ok; worker B: ack t2 (it had no effect)"
+    assert folded(steps) == (TaleStep(None, "", told, truth=("gone",), faults=("a",)),)
+    assert folded(steps[: 2 * MOST_ALIKE]) == tuple(steps[: 2 * MOST_ALIKE])
 
 
 def test_steps_are_not_told_in_one_that_differ_unevenly() -> None:

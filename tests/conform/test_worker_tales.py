@@ -114,9 +114,10 @@ def test_a_fetch_with_an_item_in_hand_breaks_the_workers_promise() -> None:
         assert not OF_A_STORE & set(promises)
 
 
-def test_a_worker_that_raises_is_told_with_the_line() -> None:
+@pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3)])
+def test_a_worker_that_raises_is_told_with_the_line(error: BaseException) -> None:
     def breaks(host: Host, token: str) -> None:
-        raise RuntimeError("boom")
+        raise error
 
     tale = _tale(_worker(start_handler=breaks), ONE)
     line = breaks.__code__.co_firstlineno + 1
@@ -125,7 +126,7 @@ def test_a_worker_that_raises_is_told_with_the_line() -> None:
         "worker 1",
         "raises",
         at_ms=0,
-        mark=f"RuntimeError('boom') in {__file__.rpartition('/')[2]}:{line}",
+        mark=f"{type(error).__name__}('{error}') in {__file__.rpartition('/')[2]}:{line}",
     )
 
 

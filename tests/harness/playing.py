@@ -51,7 +51,7 @@ def _live(run_worker: RunWorker, stage: Stage) -> None:
         if not stage.dead:
             raise RuntimeError("the worker raised Crashed by itself") from None
         return
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not stage.dead:
             stage.raised(error)
         return

@@ -217,7 +217,7 @@ class Stage(Watch):
             self._fails("returns", f"with {self._about()} in hand; the grace is over at {over_ms} ms", DROPS)
         self._sees_event(Event.GRACE_ENDS, None)
 
-    def raised(self, error: Exception) -> None:
+    def raised(self, error: Exception | SystemExit) -> None:
         """The worker has raised an exception of its own."""
         self._fails("raises", said(error), STAYS)
 

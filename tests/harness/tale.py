@@ -144,33 +144,23 @@ def _in_one(steps: Sequence[TaleStep], length: int, times: int) -> TaleStep:
     ends = list(zip(steps[:length], steps[-length:], strict=True))
     numbers = [s.number for s in steps if s.number is not None]
     told = [(_from_to(a.who, b.who), _from_to(_in_short(a), _in_short(b))) for a, b in ends]
-    who = told[0][0] if length == 1 else ""
-    does = "; ".join(
-        f"{name}: {', '.join(text for _, text in group)}"
-        if name not in (who, TIME)
-        else ", ".join(t for _, t in group)
-        for name, group in groupby(told, key=lambda one: one[0])
-    )
-    where = f", steps {numbers[0]} to {numbers[-1]}" if numbers else ""
-    return evolve(
-        steps[-1],
-        number=None,
-        who=who,
-        does=f"{times} times{where}: {does}",
-        answer="",
-        note="",
-        at_ms=steps[0].at_ms,
-    )
+    does = f"{times} times" + (f", steps {numbers[0]} to {numbers[-1]}" if numbers else "")
+    last = evolve(steps[-1], number=None, answer="", note="", at_ms=steps[0].at_ms)
+    if length == 1:
+        return evolve(last, who=told[0][0], does=f"{does}: {told[0][1]}")
+    parts = []
+    for who, group in groupby(told, key=lambda one: one[0]):
+        words = ", ".join(text for _, text in group)
+        parts.append(words if who == TIME else f"{who}: {words}")
+    faults = tuple(dict.fromkeys(name for s in steps[:length] for name in s.faults))
+    return evolve(last, who="", does=f"{does}: {'; '.join(parts)}", belief=(), faults=faults)
 
 
 def _in_short(step: TaleStep) -> str:
     if step.who == TIME and step.number is None:
         return "; ".join(step.truth)
-    return (
-        f"{step.does} {ARROW} {step.answered}"
-        if step.answer
-        else " ".join(filter(None, (step.does, step.note)))
-    )
+    behind = f" ({step.note})" if step.note else ""
+    return f"{step.does} {ARROW} {step.answered}" if step.answer else f"{step.does}{behind}"
 
 
 def _from_to(first: str, last: str) -> str:
