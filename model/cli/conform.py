@@ -184,7 +184,7 @@ def _check_store(options: argparse.Namespace, command: list[str], progress: Prog
                 name=program.name,
             )
         except ContractViolation as error:
-            # The shortest run was made last.
+            # The run that is told was made last.
             failure = evolve(error.failure, makes=making(tuple(command)))
             text = "\n\n".join((as_text(tale_of(failure, in_json)), "\n".join(told_again(failure))))
             return Found(tuple(command), failure, text.rstrip(), program.transcript)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from functools import cache
 from typing import Any, TypeAlias
 
 from attrs import evolve, fields, frozen
@@ -89,12 +90,13 @@ def _differing(one: Capabilities, other: Capabilities) -> set[Call | None]:
     return {call for _, call in ways ^ others}
 
 
-def _ways(capabilities: Capabilities) -> set[tuple[str, Call | None]]:
+@cache
+def _ways(capabilities: Capabilities) -> frozenset[tuple[str, Call | None]]:
     # As texts, since two terms that say the same are not the same.
-    return {
+    return frozenset(
         (repr((a.label, a.guards, a.effects, a.timer, a.prolongs)), a.label.call)
         for a in honest_actions(capabilities)
-    }
+    )
 
 
 def _judged(seen: Iterable[Observation], looks: Looks, capabilities: Capabilities) -> StoreJudge | None:
