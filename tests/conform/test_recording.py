@@ -18,7 +18,7 @@ from trace_schema import ROOT, held
 from peeklock.harness.adapter import PermanentError, RetryableError
 from peeklock.harness.crew import switching_often
 from peeklock.harness.judge import Judgement, judge
-from peeklock.harness.recording import REAL_SLACK_MS, Recorded, recording
+from peeklock.harness.recorder import REAL_SLACK_MS, Recorded, recording
 from peeklock.harness.tracefile import Kind, read
 from peeklock.harness.wrapping import AdapterError
 from peeklock.spec.capabilities import STANDARD, Capabilities

@@ -59,8 +59,8 @@ class WorkerFailure(Failure):
         extra = "".join(f",\n    {option}={as_source(value, '    ')}" for option, value in options)
         lines = [
             f"# {self.finding}",
+            "from peeklock.harness import replay_worker",
             f"from peeklock.harness.script import {', '.join(records)}",
-            "from peeklock.harness.workers import replay_worker",
             given,
             "",
             f"SCRIPT = {as_source(self.script)}",
