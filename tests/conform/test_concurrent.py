@@ -208,8 +208,10 @@ def test_the_trace_of_a_failure_in_real_time_has_the_same_verdict(tmp_path: Path
 def test_a_completion_that_is_not_there_is_found() -> None:
     with pytest.raises(ContractViolation) as caught:
         check_store_concurrently(lambda: RacyStore("forgets completions"), PLAIN, rounds=20)
-    assert caught.value.failure.promises == ("S3",)
-    assert "there is now no completion of r1-" in caught.value.failure.violation.reason
+    failure = caught.value.failure
+    assert failure.promises == ("S3",)
+    # It is chance in which round an ack is first accepted.
+    assert f"there is now no completion of r{failure.runs}-" in failure.violation.reason
 
 
 def test_calls_that_hang_are_told_with_who_made_them() -> None:
