@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from attrs import define
+from attrs import define, evolve
 from reference import ERRORS, Locked, ReferenceAdapter, memory_store
 
 import peeklock.impl as impl
@@ -20,7 +20,7 @@ from peeklock.harness.judge import judge
 from peeklock.harness.report import ContractViolation, Inconclusive
 from peeklock.harness.tracefile import read
 from peeklock.harness.wrapping import AdapterError
-from peeklock.spec.capabilities import Capabilities
+from peeklock.spec.capabilities import Capabilities, Order
 from peeklock.spec.policy import RETRY
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -256,6 +256,12 @@ def test_a_store_without_cancel_is_emptied_between_the_rounds() -> None:
         lambda: Locked(memory_store()), Capabilities(cancel=False), rounds=4, **ERRORS
     )
     assert report.coverage.left_out["cancel"]
+
+
+def test_what_is_not_judged_of_an_order_is_told_where_there_is_one() -> None:
+    for order, told in ((Order.FIFO, 2), (Order.NONE, 0)):
+        report = check_store_concurrently(RacyStore, evolve(PLAIN, order=order), rounds=1)
+        assert sum("the order " in what for what in report.coverage.left_out) == told
 
 
 def test_the_switch_interval_is_as_it_was() -> None:

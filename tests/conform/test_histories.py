@@ -6,6 +6,7 @@ import pytest
 
 from peeklock.harness.history import Invoke, Outcome, Return
 from peeklock.harness.item_model import StoreAnswer, StoreCall
+from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.store_history import judge_history
 from peeklock.spec.actions import ABANDONS, Answer, Call
 from peeklock.spec.capabilities import Capabilities, Order, UnknownToken
@@ -69,6 +70,16 @@ def test_a_fetch_whose_response_was_lost_may_have_taken_the_item() -> None:
     for answer in (end(2, Answer.NOTHING), end(2, token="a"), end(2, token="a", attempt=2)):
         found = judge_history([*lost, call(2, Call.FETCH), answer])
         assert (found is None) is (answer.result.attempt != 2)
+
+
+def test_after_a_lost_fetch_a_token_may_be_the_one_that_nobody_saw_but_not_one_that_was_made_up() -> None:
+    lost = [*ENQUEUED, call(1, Call.FETCH), end(1, Answer.RETRYABLE)]
+    assert judge_history([*lost, call(2, Call.ACK, token="a"), end(2)]) is None
+    made_up = [call(2, Call.ACK, token=NEVER_ISSUED), end(2)]
+    found = judge_history([*lost, *made_up])
+    assert found is not None
+    assert found.promises == ("S5", "C4")
+    assert judge_history([*lost, made_up[0], end(2, Answer.PERMANENT)]) is None
 
 
 # The order of items

@@ -38,7 +38,7 @@ from peeklock.harness.wire_store import StoreProgram
 from peeklock.harness.world import Violation
 from peeklock.harness.wrapping import AdapterError, Guarded, Unwatched, check_adapter
 from peeklock.spec.actions import Answer, Call
-from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite
+from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite, Order
 from peeklock.spec.timed_store import honest_actions
 
 USUALLY_S = 5.0
@@ -376,8 +376,14 @@ class _Check:
 
     def _coverage(self) -> Coverage:
         left = left_out(self.capabilities) | {
-            "faults": "none is made where calls overlap: a retryable error is one that the store answers by itself"
+            "faults": "none is made where calls overlap: a retryable error is one that the store answers by itself",
+            "one moment for all items": "a fetch that finds nothing may have found each item taken at another moment",
         }
+        if self.capabilities.order is Order.FIFO:
+            left["the order of items whose enqueues overlap"] = "either of them may be the older one"
+            left["the order where a fetch began before the enqueue of what it returned"] = (
+                "it is not known yet which items are older"
+            )
         labels = {
             f"{a.label.call.value} -> {a.label.answer.value}"
             for a in honest_actions(self.capabilities)

@@ -259,9 +259,9 @@ class StoreHistory:
             if owner is not None and owner != told.items[0]:
                 reason = f"this token was given out before, for {shown(owner)}"
                 raise Violation(seen_of(operation, told.items[0]), (), (), reason, ("S4",))
-        elif call.token is not None and call.token not in self._of_token and not self._tokens_unseen:
+        elif call.token is not None and call.token not in self._of_token:
             seen = seen_of(operation, None)
-            instead = not_for_strangers(seen, self.capabilities)
+            instead = not_for_strangers(seen, self.capabilities, self._tokens_unseen)
             if instead:
                 reason = "the token was never issued, or its item was settled long ago"
                 raise Violation(seen, (), instead, reason, ("S5", "C4"))

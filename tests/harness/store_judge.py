@@ -19,6 +19,7 @@ from peeklock.harness.monitor import Monitor
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.spec_store import refusals
 from peeklock.harness.standing import Standing
+from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.world import Scope, Violation, World
 from peeklock.spec.actions import ACKS, Answer, Call
 from peeklock.spec.capabilities import OF_COMPLETIONS, Capabilities
@@ -156,8 +157,8 @@ class StoreJudge:
         return self._violation(*unsent(item, completion))
 
     def _stranger(self, seen: Observation) -> None:
-        instead = not_for_strangers(seen, self.capabilities)
-        if instead and not self._tokens_unseen:
+        instead = not_for_strangers(seen, self.capabilities, self._tokens_unseen)
+        if instead:
             raise self._violation(instead, "the token was never issued", ("S5", "C4"))
 
     def _had_no_row(self, seen: Observation) -> None:
@@ -213,9 +214,14 @@ class StoreJudge:
         return Violation(self._latest, self._monitor.worlds, allowed, reason, promises, self._monitor.told())
 
 
-def not_for_strangers(seen: Observation, capabilities: Capabilities) -> tuple[str, ...]:
-    """What should have been answered to a token that was never issued; nothing where it was answered so."""
+def not_for_strangers(seen: Observation, capabilities: Capabilities, unseen: bool) -> tuple[str, ...]:
+    """What should have been answered to a token that nobody was seen to get; nothing where it was answered so.
+
+    ``unseen``: there was a fetch whose token nobody saw, so that it may be this one, unless the harness made it up.
+    """
     assert seen.call is not None
+    if unseen and seen.token != NEVER_ISSUED:
+        return ()
     allowed = refusals(capabilities, seen.call)
     if seen.answer is None and not seen.effect:
         return ()
