@@ -85,7 +85,7 @@ def test_the_right_worker_conforms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"), [("acks-once", "S10"), ("never-uncertain", "C7"), ("never-renews", "renews in time")]
+    ("fault", "says"), [("acks-once", "S10"), ("never-uncertain", "S7"), ("never-renews", "renews in time")]
 )
 def test_the_mistake_of_the_worker_is_caught(fault: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULT", fault)
