@@ -103,6 +103,14 @@ class Capabilities:
     fault_injection: bool = False
     """The store can be told to fail, before or after a call took effect; else its responses are dropped outside it."""
 
+    def __attrs_post_init__(self) -> None:
+        """``CapabilitiesError`` for a value of another type: it would be taken for the last of its kind."""
+        for field in fields(Capabilities):
+            kind, value = self.named(field.name), getattr(self, field.name)
+            if not isinstance(value, kind):
+                allowed = map(str, kind) if issubclass(kind, enum.Enum) else ("True", "False")
+                raise CapabilitiesError(f"{field.name} is {_quoted(value)}; allowed: {', '.join(allowed)}")
+
     @classmethod
     def named(cls, name: str) -> type:
         """The type of a field; ``KeyError`` for a field that does not exist."""

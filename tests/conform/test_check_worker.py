@@ -178,6 +178,14 @@ def test_what_was_not_done_in_time_leaves_a_run_that_is_explained(tmp_path: Path
     assert judge(*read(tmp_path / "my_worker" / "trace.jsonl"), RETRY).conforms
 
 
+def test_a_finding_is_told_where_its_files_cannot_be_written(tmp_path: Path) -> None:
+    place = tmp_path / "taken"
+    place.write_text("a file\n")
+    with pytest.raises(ContractViolation) as caught:
+        check_worker(runs(NeverRenews), artifacts=place)
+    assert str(caught.value).splitlines()[-1] == f"could not write to {place}: Not a directory"
+
+
 def returns_at_once_after_a_fetch(host: Host) -> None:
     host.fetch(TwinWorker.LOCK_MS)
 

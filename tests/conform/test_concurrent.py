@@ -185,6 +185,14 @@ def test_a_failure_is_told_in_lanes_and_leaves_a_trace_with_the_same_verdict(tmp
     assert outcomes.LINES[-1] == f"racy does not keep its contract: {', '.join(failure.promises)}"
 
 
+def test_a_finding_is_told_where_its_files_cannot_be_written(tmp_path: Path) -> None:
+    place = tmp_path / "taken"
+    place.write_text("a file\n")
+    with pytest.raises(ContractViolation) as caught:
+        check_store_concurrently(lambda: RacyStore("forgets completions"), PLAIN, rounds=20, artifacts=place)
+    assert str(caught.value).splitlines()[-1] == f"could not write to {place}: Not a directory"
+
+
 def test_the_trace_of_a_failure_in_real_time_has_the_same_verdict(tmp_path: Path) -> None:
     class HandsOutTwice(impl.MemoryStore):
         def fetch(self, lock_timeout_ms: int) -> impl.Delivery | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import faulty_stores
@@ -11,7 +12,9 @@ import pytest
 from faulty_stores import PlainStore
 from hypothesis import settings
 
+from peeklock.harness.concurrent import check_store_by_processes, check_store_concurrently
 from peeklock.harness.stores import check_store
+from peeklock.harness.wrapping import AdapterError, errors_of
 
 SHARED = PlainStore()
 FEW = settings(max_examples=50, database=None)
@@ -111,3 +114,64 @@ def test_an_exception_of_the_stores_own_counts_as_what_it_is_said_to_be() -> Non
 def test_a_call_that_does_not_return_is_ended() -> None:
     with pytest.raises(ValueError, match=r"Hangs\.renew did not return within 0\.3 s"):
         check_store(faulty_stores.Hangs, call_limit_s=0.3, settings=FEW, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            {"permanent": "LockLost"},
+            "permanent is 'LockLost'; it should be a class of exceptions, or several: ",
+        ),
+        (
+            {"retryable": ("Busy",)},
+            "retryable is ('Busy',); it should be a class of exceptions, or several: ",
+        ),
+        ({"permanent": LookupError()}, "permanent is LookupError(); it should be a class of exceptions"),
+        ({"capabilities": "fifo"}, "capabilities is 'fifo'; it should be a Capabilities, such as "),
+    ],
+)
+@pytest.mark.parametrize("check", [check_store, check_store_concurrently, check_store_by_processes])
+def test_a_slip_in_what_is_said_of_a_store_is_told_in_one_line(
+    check: Callable[..., object], said: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(AdapterError) as caught:
+        check(at_place if check is check_store_by_processes else PlainStore, **said)
+    assert words in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [f.name for f in frames][1:] == [check.__name__]
+
+
+def at_place(place: str) -> PlainStore:
+    """The store of another process."""
+    return PlainStore()
+
+
+def test_an_exception_of_the_stores_own_need_not_be_in_a_tuple() -> None:
+    assert errors_of("permanent", LookupError) == (LookupError,)
+    assert errors_of("permanent", [LookupError, OSError]) == (LookupError, OSError)
+    with pytest.raises(AdapterError):
+        errors_of("permanent", KeyboardInterrupt)  # type: ignore[arg-type]  # on purpose
+
+
+@pytest.mark.parametrize(
+    ("make_store", "words"),
+    [
+        (
+            _Without,
+            "_Without has no method renew; give it renew(token, extend_for_ms), or declare renew=False",
+        ),
+        (
+            lambda: None,
+            "make_store returned None; it should be a function that returns the adapter of a fresh, ",
+        ),
+        (PlainStore(), "make_store is a PlainStore; it should be a function"),
+        (_OwnError, "raised LookupError('no such lock') in test_wrong_adapters.py:"),
+    ],
+)
+def test_a_wrong_adapter_under_many_threads_is_told_in_the_same_line(make_store: Any, words: str) -> None:
+    with pytest.raises(AdapterError) as caught:
+        check_store_concurrently(make_store, threads=2, rounds=5)
+    assert words in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [f.name for f in frames][1:] == ["check_store_concurrently"]

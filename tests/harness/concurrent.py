@@ -32,11 +32,20 @@ from peeklock.harness.serving import Served, command_of
 from peeklock.harness.store_history import StoreHistory, seen_of
 from peeklock.harness.store_judge import miscounted, unsent
 from peeklock.harness.stores import MOST_BUSY, left_out, subject_of
-from peeklock.harness.telling import tale_of, told, write
+from peeklock.harness.telling import kept, tale_of, told
 from peeklock.harness.wire import DEFAULT_TIMEOUT_S
 from peeklock.harness.wire_store import StoreProgram
 from peeklock.harness.world import Violation
-from peeklock.harness.wrapping import AdapterError, Guarded, Unwatched, check_adapter
+from peeklock.harness.wrapping import (
+    AdapterError,
+    Errors,
+    Guarded,
+    Unwatched,
+    check_adapter,
+    check_capabilities,
+    errors_of,
+    made_by,
+)
 from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite, Order
 from peeklock.spec.timed_store import honest_actions
@@ -61,11 +70,11 @@ def check_store_concurrently(
     seconds: float | None = None,
     rounds: int | None = None,
     seed: int = 0,
-    retryable: tuple[type[Exception], ...] = (),
-    permanent: tuple[type[Exception], ...] = (),
+    retryable: Errors = (),
+    permanent: Errors = (),
     call_limit_s: float = DEFAULT_TIMEOUT_S,
     name: str | None = None,
-    artifacts: Path | None = None,
+    artifacts: Path | str | None = None,
 ) -> Report:
     """Let many threads use one store, and hold what they saw against the contract that its capabilities declare.
 
@@ -82,11 +91,9 @@ def check_store_concurrently(
     __tracebackhide__ = True
     if threads < 2:
         raise ValueError(f"threads is {threads}; allowed: 2 or more")
-    store = make_store()
-    check_adapter(store, capabilities)
 
     def guarded(adapter: Any) -> Guarded:
-        return Guarded(adapter, capabilities, Unwatched(), retryable, permanent)
+        return Guarded(adapter, capabilities, Unwatched(), *errors)
 
     @contextmanager
     def handle(number: int) -> Iterator[Guarded]:
@@ -100,14 +107,20 @@ def check_store_concurrently(
         finally:
             _close(client)
 
-    own = guarded(store)
-    check = _Check(
-        name or subject_of(make_store), capabilities, (own,), handle, threads, seed, call_limit_s, artifacts
-    )
     try:
-        return check.run(seconds, rounds)
-    finally:
-        _close(store)
+        errors = errors_of("retryable", retryable), errors_of("permanent", permanent)
+        store = made_by(make_store, Unwatched())
+        check_adapter(store, capabilities)
+        own = guarded(store)
+        subject = name or subject_of(make_store)
+        try:
+            return _Check(subject, capabilities, (own,), handle, threads, seed, call_limit_s, artifacts).run(
+                seconds, rounds
+            )
+        finally:
+            _close(store)
+    except AdapterError as error:
+        raise error.with_traceback(None) from None
 
 
 def check_store_by_processes(
@@ -118,11 +131,11 @@ def check_store_by_processes(
     seconds: float | None = None,
     rounds: int | None = None,
     seed: int = 0,
-    retryable: tuple[type[Exception], ...] = (),
-    permanent: tuple[type[Exception], ...] = (),
+    retryable: Errors = (),
+    permanent: Errors = (),
     call_limit_s: float = DEFAULT_TIMEOUT_S,
     name: str | None = None,
-    artifacts: Path | None = None,
+    artifacts: Path | str | None = None,
 ) -> Report:
     """Let several processes use one store, and hold what they saw against the contract.
 
@@ -132,8 +145,10 @@ def check_store_by_processes(
     that dies wrote to stderr is in the ``AdapterError``.
     """
     __tracebackhide__ = True
-    command = command_of(Served(open_store, capabilities, retryable, permanent))
     try:
+        check_capabilities(capabilities)
+        own = errors_of("retryable", retryable), errors_of("permanent", permanent)
+        command = command_of(Served(open_store, capabilities, *own))
         return check_programs(
             command,
             processes,
@@ -145,7 +160,7 @@ def check_store_by_processes(
             name=name or subject_of(open_store),
             artifacts=artifacts,
         )
-    except BrokenProgram as error:
+    except (AdapterError, BrokenProgram) as error:
         raise AdapterError(str(error)) from None
 
 
@@ -159,7 +174,7 @@ def check_programs(
     seed: int = 0,
     call_limit_s: float = DEFAULT_TIMEOUT_S,
     name: str | None = None,
-    artifacts: Path | None = None,
+    artifacts: Path | str | None = None,
     watch: Callable[[int, int], None] = lambda rounds, calls: None,
 ) -> Report:
     """Let several copies of a program that is a store use one store, as ``check_store_by_processes``.
@@ -215,7 +230,7 @@ class _Check:
     workers: int
     seed: int
     call_limit_s: float
-    artifacts: Path | None
+    artifacts: Path | str | None
     watch: Callable[[int, int], None] = lambda rounds, calls: None
     clock: RunClock = field(init=False)
     recorder: Recorder = field(init=False)
@@ -342,10 +357,7 @@ class _Check:
             rounds=self.rounds,
             seconds=seconds,
         )
-        artifacts = self.artifacts or outcomes.artifacts()
-        files = () if artifacts is None else write(failure, tale_of(failure), artifacts)
-        outcomes.note(failure.line())
-        return ContractViolation(failure, told(failure, files))
+        return ContractViolation(failure, told(failure, kept(failure, tale_of(failure), self.artifacts)))
 
     def _report(self, seconds: float) -> Report:
         __tracebackhide__ = True

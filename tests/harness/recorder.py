@@ -17,7 +17,7 @@ from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
 from peeklock.harness.item_model import StoreAnswer, StoreCall
 from peeklock.harness.tracecalls import begin_line, end_line
 from peeklock.harness.tracefile import header_line
-from peeklock.harness.wrapping import check_adapter
+from peeklock.harness.wrapping import Errors, check_adapter, errors_of
 from peeklock.spec.actions import ABANDONS, Answer, Call
 from peeklock.spec.capabilities import STANDARD, Capabilities
 
@@ -31,8 +31,8 @@ def recording(
     path: str | Path,
     *,
     capabilities: Capabilities = STANDARD,
-    retryable: tuple[type[Exception], ...] = (),
-    permanent: tuple[type[Exception], ...] = (),
+    retryable: Errors = (),
+    permanent: Errors = (),
     source: str = "",
 ) -> Iterator[Recorded]:
     """Record what is done with an adapter, from any number of threads, into a file that is written anew.
@@ -46,13 +46,13 @@ def recording(
     written.
     """
     check_adapter(store, capabilities)
+    errors: dict[Answer, tuple[type[Exception], ...]] = {
+        Answer.RETRYABLE: (RetryableError, *errors_of("retryable", retryable)),
+        Answer.PERMANENT: (PermanentError, *errors_of("permanent", permanent)),
+    }
     with _Lines(Path(path)) as lines:
         slack_ms = 0 if capabilities.virtual_clock else REAL_SLACK_MS
         lines.write(header_line(capabilities, source or type(store).__name__, slack_ms))
-        errors: dict[Answer, tuple[type[Exception], ...]] = {
-            Answer.RETRYABLE: (RetryableError, *retryable),
-            Answer.PERMANENT: (PermanentError, *permanent),
-        }
         yield Recorded(store, lines, errors, capabilities.virtual_clock)
 
 

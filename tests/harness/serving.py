@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from peeklock.harness.wire import VERSION
-from peeklock.harness.wrapping import AdapterError, Guarded, Unwatched
+from peeklock.harness.wrapping import AdapterError, Guarded, Unwatched, check_adapter
 from peeklock.spec.actions import Answer
 from peeklock.spec.capabilities import Capabilities
 
@@ -55,6 +55,7 @@ def serve(packed: str) -> None:
             number, name = request.pop("id"), request.pop("call")
             if name == "new":
                 adapter = served.open_store(request["place"])
+                check_adapter(adapter, served.capabilities)
                 store = Guarded(adapter, served.capabilities, Unwatched(), served.retryable, served.permanent)
                 _say({"id": number, "ok": None})
             else:

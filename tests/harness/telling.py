@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
+from peeklock.harness import outcomes
 from peeklock.harness.concurrent_failure import ConcurrentFailure
 from peeklock.harness.failure import Failure
 from peeklock.harness.hindsight import Excuse
@@ -66,7 +67,7 @@ def _of_calls_at_once(failure: ConcurrentFailure) -> Tale:
     )
 
 
-def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
+def told(failure: Failure, kept: tuple[str, ...] = ()) -> str:
     """The report of a failure, for a reader who does not know the specification."""
     parts = [as_text(tale_of(failure), WIDTH)]
     parts.append("\n".join(told_again(failure)))
@@ -74,7 +75,7 @@ def told(failure: Failure, files: tuple[Path, ...] = ()) -> str:
     if program:
         lines = "".join(f"    {line}".rstrip() + "\n" for line in program.splitlines())
         parts.append(f"To {'see it again' if failure.deterministic else 'make these calls'}:\n\n{lines}")
-    parts.append("\n".join(f"written to {path}" for path in files))
+    parts.append("\n".join(kept))
     return "\n\n".join(part.rstrip() for part in parts if part)
 
 
@@ -92,6 +93,18 @@ def told_again(failure: Failure) -> Iterator[str]:
         yield f"{mark} {n + 1:>3}  {one}{was}"
     if parted is None or parted >= len(again):
         yield "≠      there it ended otherwise"
+
+
+def kept(failure: Failure, tale: Tale, artifacts: Path | str | None) -> tuple[str, ...]:
+    """Note that a check found this, and write its files; the lines that say where they are, or why there are none."""
+    outcomes.note(failure.line())
+    directory = artifacts or outcomes.artifacts()
+    if directory is None:
+        return ()
+    try:
+        return tuple(f"written to {path}" for path in write(failure, tale, Path(directory)))
+    except OSError as error:
+        return (f"could not write to {directory}: {error.strerror}",)
 
 
 def write(failure: Failure, tale: Tale, directory: Path) -> tuple[Path, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, fields, frozen
@@ -185,7 +184,7 @@ def tale_of(failure: WorkerFailure) -> Tale:
     )
 
 
-def told(failure: WorkerFailure, files: tuple[Path, ...] = ()) -> str:
+def told(failure: WorkerFailure, kept: tuple[str, ...] = ()) -> str:
     """The failure as it is printed."""
     parts = [as_text(tale_of(failure), WIDTH)]
     if failure.seen_at_repeat is not None:
@@ -196,5 +195,5 @@ def told(failure: WorkerFailure, files: tuple[Path, ...] = ()) -> str:
     )
     seed = "" if failure.seed is None else f", seed {failure.seed}"
     parts.append(f"Found in run {failure.runs}, {failure.seconds:.1f} s{seed}.")
-    parts.append("\n".join(f"written to {path}" for path in files))
+    parts.append("\n".join(kept))
     return "\n\n".join(part for part in parts if part)

@@ -23,10 +23,10 @@ from peeklock.harness.script import Script
 from peeklock.harness.scripts import scripts
 from peeklock.harness.shortening import shortened
 from peeklock.harness.stores import subject_of
-from peeklock.harness.telling import write
+from peeklock.harness.telling import kept
 from peeklock.harness.unreached import why_never
 from peeklock.harness.worker_failure import WorkerFailure, failure_of, tale_of, told
-from peeklock.harness.wrapping import AdapterError, Watchdog, check_callable
+from peeklock.harness.wrapping import AdapterError, Watchdog, check_callable, check_capabilities
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.policy import Policy, find_policy
 
@@ -44,7 +44,7 @@ def check_worker(
     run_limit_s: float = 10.0,
     budget_s: float = 30.0,
     name: str | None = None,
-    artifacts: Path | None = None,
+    artifacts: Path | str | None = None,
 ) -> Report:
     """Check a worker against the protocol under a policy: a name, a policy file or a policy.
 
@@ -80,10 +80,7 @@ def check_worker(
         if isinstance(hunted.found, AdapterError):
             raise hunted.found.with_traceback(None) from None
         failure = check.failure(hunted.found, hunted)
-    artifacts = artifacts or outcomes.artifacts()
-    files = () if artifacts is None else write(failure, tale_of(failure), artifacts)
-    outcomes.note(failure.line())
-    raise ContractViolation(failure, told(failure, files))
+    raise ContractViolation(failure, told(failure, kept(failure, tale_of(failure), artifacts)))
 
 
 def replay_worker(
@@ -117,6 +114,7 @@ def setup_of(
     tolerances: Tolerances | None,
 ) -> Setup:
     """What is declared, looked over: ``AdapterError`` for a store that no worker of the protocol can work with."""
+    check_capabilities(capabilities)
     for lacking in ("renew", "abandon", "attempt_counts"):
         if not getattr(capabilities, lacking):
             raise AdapterError(

@@ -9,10 +9,10 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
@@ -25,6 +25,8 @@ class AdapterError(ValueError):
     """The adapter, and not the store's conduct, is wrong: what, where, and the remedy, in one line."""
 
 
+Errors: TypeAlias = type[Exception] | Sequence[type[Exception]]
+"""Exceptions of an adapter's own: one kind or several."""
 HERE = Path(__file__).parent
 INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 """Where code stands that its author did not write for the check."""
@@ -57,6 +59,7 @@ _DECLARES = {
 
 def check_adapter(adapter: object, capabilities: Capabilities) -> None:
     """``AdapterError`` where a method is missing that the capabilities need, or cannot be called as it will be."""
+    check_capabilities(capabilities)
     kind = type(adapter).__name__
     for name, parameters in _PARAMETERS.items():
         if name in _NEEDED_BY and not _NEEDED_BY[name](capabilities):
@@ -67,6 +70,40 @@ def check_adapter(adapter: object, capabilities: Capabilities) -> None:
             instead = f", or declare {_DECLARES.get(name, f'{name}=False')}" if name in _NEEDED_BY else ""
             raise AdapterError(f"{kind} has no method {name}; give it {signature}{instead}")
         check_callable(f"{kind}.{name}", method, name, parameters)
+
+
+def check_capabilities(capabilities: object) -> None:
+    """``AdapterError`` for what is no ``Capabilities``."""
+    if not isinstance(capabilities, Capabilities):
+        raise AdapterError(
+            f"capabilities is {capabilities!r}; it should be a Capabilities, such as Capabilities(cancel=False)"
+        )
+
+
+def errors_of(name: str, given: Errors) -> tuple[type[Exception], ...]:
+    """What was given by this name, as a tuple; ``AdapterError`` where it is no exception, or one is none."""
+    kinds = (given,) if isinstance(given, type) or not isinstance(given, Iterable) else tuple(given)
+    if isinstance(given, str) or not all(isinstance(k, type) and issubclass(k, Exception) for k in kinds):
+        raise AdapterError(
+            f"{name} is {given!r}; it should be a class of exceptions, or several: {name}=(ValueError, KeyError)"
+        )
+    return kinds
+
+
+def made_by(make_store: Callable[[], Any], watchdog: Watchdog | Unwatched) -> Any:
+    """The adapter that this function makes; ``AdapterError`` where it makes none."""
+    remedy = "it should be a function that returns the adapter of a fresh, empty store"
+    if not callable(make_store):
+        raise AdapterError(f"make_store is a {type(make_store).__name__}; {remedy}")
+    try:
+        made = watchdog.run("make_store", make_store)
+    except AdapterError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise AdapterError(f"make_store raised {said(error)}; {remedy}") from error
+    if made is None:
+        raise AdapterError(f"make_store returned None; {remedy}")
+    return made
 
 
 def check_callable(

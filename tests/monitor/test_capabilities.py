@@ -14,6 +14,7 @@ from peeklock.spec.actions import Answer, Call
 from peeklock.spec.capabilities import (
     STANDARD,
     Capabilities,
+    CapabilitiesError,
     CompletionWrite,
     Expired,
     Order,
@@ -150,6 +151,22 @@ def test_every_field_says_what_type_it_has() -> None:
         assert isinstance(getattr(STANDARD, name), Capabilities.named(name))
     with pytest.raises(KeyError):
         Capabilities.named("colour")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"order": "none"}, "order is 'none'; allowed: Order.FIFO, Order.NONE"),
+        ({"renew": "no"}, "renew is 'no'; allowed: True, False"),
+        ({"ack_after_expiry": True}, "ack_after_expiry is True; allowed: Expired.ACCEPTED, Expired.REFUSED"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_and_not_taken_for_a_default(
+    said: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(CapabilitiesError) as caught:
+        Capabilities(**said)
+    assert str(caught.value) == words
 
 
 def test_an_answer_within_an_interval_keeps_both_worlds_while_the_lock_may_have_ended() -> None:
