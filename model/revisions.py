@@ -27,6 +27,10 @@ class RevisionError(ValueError):
     """A revision that does not exist, or has nothing that can be searched; one line."""
 
 
+class NoRepositoryError(RevisionError):
+    """There is no repository here to look for a revision in, or no git; one line."""
+
+
 def _git(*arguments: str, where: Path | None = None) -> bytes:
     """What git prints; ``RevisionError`` with its last line when it fails."""
     try:
@@ -50,8 +54,11 @@ class Revision:
 
     @classmethod
     def found(cls, name: str) -> Revision:
-        """The commit of this name; ``RevisionError`` when there is none."""
-        top = Path(_git("rev-parse", "--show-toplevel").decode().rstrip("\n"))
+        """The commit of this name; ``RevisionError`` when there is none, or no repository."""
+        try:
+            top = Path(_git("rev-parse", "--show-toplevel").decode().rstrip("\n"))
+        except RevisionError as error:
+            raise NoRepositoryError(str(error)) from None
         try:
             commit = _git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
         except RevisionError:

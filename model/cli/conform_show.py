@@ -16,7 +16,6 @@ from peeklock.cli.show import console, tell_tale
 from peeklock.harness.failure import Failure
 from peeklock.harness.report import Report
 from peeklock.harness.telling import folder_of, tale_of, told_again, write
-from peeklock.harness.wire import handshake
 from peeklock.harness.worker_failure import UNKNOWN, WorkerFailure
 from peeklock.harness.worker_failure import tale_of as worker_tale
 
@@ -44,11 +43,6 @@ class Found:
         files["wire.txt"] = "".join(f"{line}\n" for line in self.wire)
         if isinstance(self.failure, WorkerFailure):
             files["reproduce.py"] = runnable(self.failure.program(), self.command)
-        else:
-            # The program reads the first of these as its input, and does the same again.
-            asked = [line[2:] for line in self.wire if line.startswith("> ")]
-            first = json.dumps(handshake("store"))
-            files["requests.jsonl"] = "".join(f"{line}\n" for line in (first, *asked))
         return files
 
 

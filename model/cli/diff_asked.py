@@ -14,7 +14,7 @@ from peeklock.cli.errors import UsageError, chosen_names
 from peeklock.cli.options import limits_of, world_of
 from peeklock.cli.progress import Progress
 from peeklock.model.diff_sides import Present, Side
-from peeklock.model.revisions import Revised, Revision, RevisionError
+from peeklock.model.revisions import NoRepositoryError, Revised, Revision, RevisionError
 from peeklock.spec.faults import KNOWN_FAULTS
 from peeklock.spec.policy import POLICIES, Policy, PolicyError, find_policy, read_policy
 
@@ -59,6 +59,11 @@ def asked(text: str) -> Asked:
         if colon and rest not in POLICIES and not rest.endswith(".toml"):
             raise UsageError(f"{text}: no policy {rest!r} at a revision; allowed: {FORMS}")
         return _at(text, Revision.found(name), rest or "retry")
+    except NoRepositoryError as error:
+        raise UsageError(
+            f"unknown policy {text!r}, and no git checkout here in which it could be a revision ({error}); "
+            f"allowed: {FORMS}"
+        ) from None
     except (PolicyError, RevisionError) as error:
         if ":" not in text and not text.endswith(".toml"):
             raise UsageError(f"unknown policy or revision {text!r}; allowed: {FORMS}") from None

@@ -323,6 +323,16 @@ def test_bad_input_gets_one_line_and_exit_code_2(
     assert len(captured.err.splitlines()) == 1
 
 
+def test_outside_a_checkout_a_revision_is_said_not_to_be_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for revision in ("HEAD", "HEAD:retry"):
+        assert run(["diff", revision, "retry"]) == 2
+        says = f"peeklock: unknown policy {revision!r}, and no git checkout here in which it could be a revision ("
+        assert capsys.readouterr().err.startswith(says)
+
+
 def test_a_search_that_was_stopped_says_so_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", "before", "retry", "--limit-seconds", "0.0001"]) == 1
     out = capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,9 @@ _KINDS = {
     dict: "an object",
 }
 MOST_QUOTED = 60
+_STRAYS = "\udc00"
+"""What a byte that is not UTF-8 is read as is so much more than the byte."""
+_STRAY = re.compile("[\udc80-\udcff]")
 
 
 class TraceError(ValueError):
@@ -26,7 +30,7 @@ class TraceError(ValueError):
 
 def lines_of(path: Path) -> Iterator[Line]:
     """The lines of a file that are not blank, read as they are asked for."""
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
         for number, text in enumerate(file, 1):
             if text.strip():
                 yield Line(path, number, text)
@@ -37,6 +41,12 @@ class Line:
 
     def __init__(self, path: Path, number: int, text: str) -> None:
         self.path, self.number, self.text = path, number, text.rstrip("\n")
+        stray = _STRAY.search(text)
+        if stray:
+            byte = ord(stray[0]) - ord(_STRAYS)
+            raise self.wrong(
+                f"a byte that is not UTF-8, 0x{byte:02x}; allowed: UTF-8", column=stray.start() + 1
+            )
         try:
             self.data: dict[str, Any] = json.loads(text, object_pairs_hook=self._once)
         except json.JSONDecodeError as error:

@@ -24,6 +24,7 @@ class StoreProgram(Conversation):
         announced = self.announced
         self.shares: bool = "shared_place" in announced.data and announced.typed("shared_place", bool)
         """Several of it can have one store open, at a place that they are told."""
+        self._number = 0
 
     @property
     def pid(self) -> int:
@@ -47,14 +48,17 @@ class StoreProgram(Conversation):
             )
         self.lines.clear()
         self.runs += 1
+        self._number = 0
         self.request("new", {} if place is None else {"place": place})
         return ProgramStore(self)
 
     def request(self, call: str, arguments: dict[str, Any]) -> Line:
         """One request; the line that answers it. Raises what the store raises."""
         self.requests += 1
-        number = self.requests
-        line = self.ask({"id": number, "call": call, **arguments}, f"request {number}, {call}")
+        self._number = number = self._number + 1
+        line = self.ask(
+            {"id": number, "call": call, **arguments}, f"run {self.runs}, request {number}, {call}"
+        )
         line.answers(number)
         if "error" not in line.data:
             line.known(("id", "ok"))

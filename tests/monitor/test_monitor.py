@@ -261,3 +261,15 @@ def test_a_file_that_cannot_be_read_says_where_and_why(
         _judged(path)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", [0, 1], ids=["in the header", "in a line after it"])
+def test_a_byte_that_is_not_utf_8_is_told_with_its_place(line: int, tmp_path: Path) -> None:
+    lines = [HEADER, ENQUEUE]
+    lines[line] = lines[line].replace("}", ', "worker": "é\xff"}')
+    path = tmp_path / "run.jsonl"
+    path.write_bytes("\n".join(lines).encode().replace("\xff".encode(), b"\xff"))
+    with pytest.raises(TraceError) as caught:
+        _judged(path)
+    column = lines[line].index("\xff") + 1
+    assert str(caught.value) == f"{path}:{line + 1}:{column}: a byte that is not UTF-8, 0xff; allowed: UTF-8"
