@@ -1,4 +1,7 @@
-"""Stores whose clock cannot be moved: the check waits for them, and finds what is wrong by more than it must allow."""
+"""Stores whose clock cannot be moved: the check waits for them, and finds what is wrong by more than it must allow.
+
+The machine's clock is a made-up one here, so that what is found does not depend on how busy the machine is.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from faulty_stores import InRealTime, PlainStore
 from hypothesis import settings
 
+from peeklock.harness import clocks
 from peeklock.harness.adapter import Delivery
 from peeklock.harness.report import ContractViolation, Report
 from peeklock.harness.stores import check_store
@@ -16,6 +20,29 @@ from peeklock.spec.capabilities import Capabilities
 
 # Fewer calls, so that less has to be waited for.
 REAL = Capabilities(virtual_clock=False, abandon=False, cancel=False, enqueue_delay=False)
+
+
+class Machine:
+    """Stands for the module ``time``: a look at the clock takes ten microseconds, a wait its time, all else none."""
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+
+    def monotonic_ns(self) -> int:
+        self._now_ns += 10_000
+        return self._now_ns
+
+    time_ns = monotonic_ns
+
+    def sleep(self, seconds: float) -> None:
+        self._now_ns += int(seconds * 1e9)
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = Machine()
+    monkeypatch.setattr(clocks, "time", made_up)
+    monkeypatch.setattr(faulty_stores, "time", made_up)
 
 
 class LocksAreTooShort(PlainStore):

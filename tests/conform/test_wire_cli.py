@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from interrupts import heed_interrupts
 
 from peeklock.cli import main
 
@@ -183,7 +184,9 @@ def test_an_interrupted_check_ends_the_program_with_it(number: signal.Signals, t
     os.mkfifo(pids)
     command = [sys.executable, "-m", "peeklock.cli.main", "conform", "store", *FEW, "--", *UNRULY]
     environment = {**os.environ, "CONDUCT": "stubborn", "PIDS": str(pids)}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as check:
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as check:
         program, child = map(int, pids.read_text().split())
         check.send_signal(number)
         _, said = check.communicate(timeout=60)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from interrupts import heed_interrupts
 
 from peeklock.cli import main
 from peeklock.harness.wire_store import StoreProgram
@@ -104,7 +105,7 @@ def test_an_interrupted_check_ends_all_programs(number: signal.Signals) -> None:
         "--",
         *STORE,
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as check:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as check:
         found: list[str] = []
         while len(found) < 2 and check.poll() is None:
             time.sleep(0.05)
