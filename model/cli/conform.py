@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
         epilog="example: peeklock conform store -- node tests/adapters/node/store.mjs",
     )
     roles = parser.add_subparsers(dest="role", metavar="ROLE", required=True, parser_class=type(parser))
-    for role, runs in (("store", 500), ("worker", 100)):
+    for role, runs, corners in (("store", 500, 90), ("worker", 100, 100)):
         one = roles.add_parser(
             role,
             help=f"the program is a {role}",
@@ -65,7 +65,7 @@ def add_parser(commands: Any) -> None:
             type=int,
             default=runs,
             metavar="N",
-            help=f"how many runs to generate (default {runs})",
+            help=f"how many runs to generate (default {runs}), after about {corners} short ones that are made first",
         )
         one.add_argument(
             "--timeout",

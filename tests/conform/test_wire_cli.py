@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,10 @@ import pytest
 from interrupts import heed_interrupts
 
 from peeklock.cli import main
+from peeklock.harness.corners import corners as worker_corners
+from peeklock.harness.generation import corners
+from peeklock.spec.capabilities import STANDARD
+from peeklock.spec.policy import RETRY
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 STORE = [sys.executable, str(ADAPTERS / "python_store.py")]
@@ -204,3 +209,16 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
             main.run(["conform", role, "--help"])
         assert ended.value.code == 0
         assert f"example: peeklock conform {role} --seed 1 -- node" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("role", "made_first"), [("store", len(list(corners(STANDARD)))), ("worker", len(worker_corners(RETRY)))]
+)
+def test_the_help_tells_about_how_many_runs_are_made_first(
+    role: str, made_first: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main.run(["conform", role, "--help"])
+    told = re.search(r"after about (\d+) short ones", " ".join(capsys.readouterr().out.split()))
+    assert told
+    assert abs(int(told[1]) - made_first) <= 5
