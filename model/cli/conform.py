@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -155,7 +156,10 @@ def _conform(options: argparse.Namespace, command: list[str]) -> int:
             report = str(error)
     written = []
     if options.artifacts is not None and isinstance(report, Found):
-        written = write_all(options.artifacts, report)
+        try:
+            written = write_all(options.artifacts, report)
+        except OSError as error:
+            print(f"peeklock: could not write to {options.artifacts}: {error.strerror}", file=sys.stderr)
     show(options, report, written)
     if isinstance(report, Report):
         return 0

@@ -105,20 +105,16 @@ def show(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> 
 
 
 def write_all(directory: Path, found: Found) -> list[Path]:
-    """Write all that is to be kept of a failure into a folder of its own."""
-    try:
-        failure = found.failure
-        tale = worker_tale(failure) if isinstance(failure, WorkerFailure) else tale_of(failure, in_json)
-        paths = write(failure, tale, directory)
-        folder = folder_of(found.failure, directory)
-        folder.mkdir(exist_ok=True)
-        for name, text in found.files().items():
-            unfinished = folder / f"{name}.part"
-            unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
-            unfinished.replace(folder / name)
-        return sorted({*paths, *(folder / name for name in found.files())})
-    except OSError as error:
-        raise UsageError(f"--artifacts {directory}: cannot be written: {error.strerror}") from None
+    """Write all that is to be kept of a failure into a folder of its own; ``OSError`` where it cannot be written."""
+    failure = found.failure
+    tale = worker_tale(failure) if isinstance(failure, WorkerFailure) else tale_of(failure, in_json)
+    paths = write(failure, tale, directory)
+    folder = folder_of(found.failure, directory)
+    for name, text in found.files().items():
+        unfinished = folder / f"{name}.part"
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
+        unfinished.replace(folder / name)
+    return sorted({*paths, *(folder / name for name in found.files())})
 
 
 def _data(options: argparse.Namespace, outcome: Outcome, written: list[Path]) -> dict[str, Any]:

@@ -98,6 +98,17 @@ def test_the_artifacts_of_a_store_show_the_failure_again_by_the_program_alone(
     assert [json.loads(line[2:])["id"] for line in asked] == list(range(1, len(asked) + 1))
 
 
+def test_a_finding_is_told_where_its_files_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULT", "locks-nothing")
+    (tmp_path / "python_store").write_text("a file\n")
+    assert main.run(["conform", "store", *FEW, "--artifacts", str(tmp_path), "--", *STORE]) == 1
+    said = capsys.readouterr()
+    assert "python_store does not keep its contract" in said.out
+    assert said.err == f"peeklock: could not write to {tmp_path}: File exists\n"
+
+
 def test_workers_are_held_to_a_policy(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
