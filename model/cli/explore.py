@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from peeklock.cli.errors import UsageError
-from peeklock.cli.explore_load import Recorded, Run, is_trace, recorded, runs_of_promises, walk_in
+from peeklock.cli.explore_load import Recorded, Run, is_trace, recorded, runs_of_promises, walks_in
 from peeklock.cli.explore_page import as_page
 from peeklock.cli.explore_terminal import Terminal
 from peeklock.cli.explore_text import Walk, standing, step_data, summary
@@ -64,21 +65,32 @@ def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         write_page(options.html, explorer, runs)
         return 0
-    walk = Walk(explorer)
-    notes = [note for r in runs[:1] if (note := walk.follow(r.position))]
     if options.json or options.text:
-        for note in notes:
-            print(f"peeklock: {note}", file=sys.stderr)
-        told = (
-            summary(walk) if options.text else json.dumps(as_data(walk), indent=2, ensure_ascii=False) + "\n"
+        walks = list(_walks(explorer, runs))
+        print(
+            "\n".join(map(summary, walks))
+            if options.text
+            else json.dumps(as_data(explorer.world, walks), indent=2, ensure_ascii=False) + "\n",
+            end="",
         )
-        print(told, end="")
         return 0
-    terminal = Terminal(walk, runs, console())
+    walk = Walk(explorer)
+    notes = [note for r in runs[:1] if (note := walk.follow(r.position, r.note))]
     if runs and options.at is None:
         walk.go(0)
-    terminal.talk(notes)
+    Terminal(walk, runs, console()).talk(notes)
     return 0
+
+
+def _walks(explorer: Explorer, runs: tuple[Run, ...]) -> Iterator[Walk]:
+    """A walk to the end of each run, or to the start; what else there is to say of it goes to standard error."""
+    for run in runs:
+        walk = Walk(explorer)
+        if note := walk.follow(run.position, run.note):
+            print(f"peeklock: {note}", file=sys.stderr)
+        yield walk
+    if not runs:
+        yield Walk(explorer)
 
 
 def _world(options: argparse.Namespace, policy: Policy, trace: Recorded | None) -> World:
@@ -95,7 +107,7 @@ def _runs(options: argparse.Namespace, world: World, trace: Recorded | None) -> 
     if trace is not None:
         return (trace.run(world),)
     if options.load is not None:
-        return (walk_in(options.load),)
+        return walks_in(options.load)
     if options.at is not None:
         position = options.at.rpartition("#")[2]
         try:
@@ -117,14 +129,20 @@ def write_page(path: Path, explorer: Explorer, runs: tuple[Run, ...]) -> None:
     print(f"wrote {path}")
 
 
-def as_data(walk: Walk) -> dict[str, Any]:
-    """The place for machines, with what can be next."""
-    world = walk.explorer.world
+def as_data(world: World, walks: Iterable[Walk]) -> dict[str, Any]:
+    """The places for machines, each with what can be next."""
     return {
         "policy": world.variant.policy.name,
         "world": str(world),
         "options": chosen(world),
+        "walks": [_walk_data(walk) for walk in walks],
+    }
+
+
+def _walk_data(walk: Walk) -> dict[str, Any]:
+    return {
         "position": walk.position,
+        "note": walk.note,
         "steps": [step_data(move) for move in walk.taken],
         "standing": [line.strip() for line in standing(walk)],
         "broken": [{"promise": pid, "step": number} for pid, number in walk.broken],

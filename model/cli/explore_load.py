@@ -68,12 +68,17 @@ def is_trace(path: Path) -> bool:
     return '"peeklock_trace"' in first
 
 
-def walk_in(path: Path) -> Run:
-    """The walk that explore or explain wrote with ``--json``."""
+def walks_in(path: Path) -> tuple[Run, ...]:
+    """The walks that explore or explain wrote with ``--json``."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        found = data["position"] if "position" in data else data["broken"][0]["position"]
-        read_position(found)
+        walks = [
+            (w["position"], str(w.get("note", ""))) for w in data["walks" if "walks" in data else "broken"]
+        ]
+        for position_of_walk, _ in walks:
+            read_position(position_of_walk)
+        if not walks:
+            raise ValueError
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
@@ -82,7 +87,8 @@ def walk_in(path: Path) -> Run:
             f"{path}: {why}; allowed: a recorded run, or what `peeklock explore --json` or "
             "`peeklock explain --json` printed"
         ) from None
-    return Run(path.name, found)
+    titles = [path.name] if len(walks) == 1 else [f"{path.name}, walk {k}" for k in range(1, len(walks) + 1)]
+    return tuple(Run(title, *walk) for title, walk in zip(titles, walks, strict=True))
 
 
 @frozen
@@ -109,14 +115,15 @@ class Recorded:
             most = getattr(world, name)
             if most < size:
                 raise UsageError(f"{self.name}: takes {size} {name}; allowed here: {most} at most (--{name})")
-        told = [f"one explanation of {many(self.found.observations, 'observation')}"]
+        told = [f"One explanation of {many(self.found.observations, 'observation')}"]
         if self.found.ways > 1:
             told.append(f"at the end {self.found.ways} states are possible, and it leads to one of them")
         if self.found.violation is not None:
             told.append(
-                f"nothing explains the next observation: {self.found.violation.seen}; `peeklock trace` says why"
+                f"under policy {self.policy.name} nothing explains the next observation: "
+                f"{self.found.violation.seen}; `peeklock trace` says why"
             )
-        return Run(self.name, position(world, self.steps()), "; ".join(told).capitalize() + ".")
+        return Run(self.name, position(world, self.steps()), "; ".join(told) + ".")
 
 
 def recorded(path: Path, policy: Policy) -> Recorded:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from peeklock.cli.errors import UsageError
-from peeklock.cli.explore_load import Run, is_trace, recorded, walk_in
+from peeklock.cli.explore_load import Run, is_trace, recorded, walks_in
 from peeklock.cli.explore_page import as_page
 from peeklock.cli.explore_text import Walk, beliefs, history, step_text, summary, truths
 from peeklock.cli.options import promises_of
@@ -68,7 +68,7 @@ class Terminal:
         """Read lines until there are no more, or one says to quit."""
         world = self._walk.explorer.world
         self._say(f"[bold]policy {world.variant.policy.name}[/bold]; {world}", markup=True)
-        for note in (*notes, *(run.note for run in self._runs[:1] if run.note)):
+        for note in notes:
             self._say(note)
         self._show()
         interactive = sys.stdin.isatty()
@@ -108,6 +108,8 @@ class Terminal:
 
     def _show(self) -> None:
         self._say("")
+        if self._walk.note and self._walk.at in (0, self._walk.followed):
+            self._say(f"{self._walk.note}\n")
         if self._walk.at:
             self._tell(max(self._walk.at - LATEST, 0))
             self._say("")
@@ -209,11 +211,12 @@ class Terminal:
         self._choices()
 
     def _run(self, number: str) -> None:
+        if not self._runs:
+            self._say("no runs were loaded; l FILE loads one")
+            return
         if not number:
             for k, run in enumerate(self._runs, 1):
                 self._say(f"{k:3}  {run.title}")
-            if not self._runs:
-                self._say("no runs were loaded; l FILE loads one")
             return
         if not number.isdecimal() or not 1 <= int(number) <= len(self._runs):
             raise UsageError(f"there is no run {number[:20]!r}; allowed: 1 to {len(self._runs)}")
@@ -223,14 +226,13 @@ class Terminal:
         if not name:
             raise UsageError("l needs a FILE")
         path, world = Path(name), self._walk.explorer.world
-        run = recorded(path, world.variant.policy).run(world) if is_trace(path) else walk_in(path)
-        self._runs.append(run)
-        self._follow(run)
+        runs = (recorded(path, world.variant.policy).run(world),) if is_trace(path) else walks_in(path)
+        self._runs += runs
+        self._follow(runs[0])
 
     def _follow(self, run: Run) -> None:
-        for note in (self._walk.follow(run.position), run.note):
-            if note:
-                self._say(note)
+        if note := self._walk.follow(run.position, run.note):
+            self._say(note)
         self._walk.go(0)
         self._show()
 

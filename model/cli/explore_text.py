@@ -26,6 +26,10 @@ class Walk:
 
     def __init__(self, explorer: Explorer) -> None:
         self.explorer, self.path, self.at = explorer, list[Move](), 0
+        self.note = ""
+        """What there is to say of the run that is followed; empty where none is, or the walk has left it."""
+        self.followed = 0
+        """So many steps that run has."""
 
     @property
     def taken(self) -> list[Move]:
@@ -62,21 +66,25 @@ class Walk:
     def lead(self, moves: Iterable[Move]) -> None:
         """Let these steps follow from here, instead of what was to follow."""
         self.path[self.at :] = moves
+        if self.at < self.followed:
+            self.note, self.followed = "", 0
 
     def go(self, at: int) -> None:
         """Stand after so many steps, or at the nearest end."""
         self.at = min(max(at, 0), len(self.path))
 
-    def follow(self, position: str) -> str:
+    def follow(self, position: str, note: str = "") -> str:
         """Go to a position as far as its steps can be taken; what is to be said of that, or nothing.
 
+        ``note`` is what there is to say of the run to this position, as long as the walk goes through its end.
         ``PositionError`` for a text that is no position.
         """
         of, steps = read_position(position)
         world = self.explorer.world
         mine = fingerprint(world.actions_of_protocol)
         self.path, missing = self.explorer.follow(steps)
-        self.at = len(self.path)
+        self.at = self.followed = len(self.path)
+        self.note = note
         other = f"another revision of the protocol ({of}; this is {mine})"
         if missing is None:
             all_of = f"This link is of {other}; all of its {len(steps)} steps can be taken here, too."
@@ -156,7 +164,7 @@ def step_data(move: Move) -> dict[str, Any]:
 def summary(walk: Walk) -> str:
     """The place in plain text, to be pasted somewhere."""
     world = walk.explorer.world
-    lines = [f"policy {world.variant.policy.name}; {world}", ""]
+    lines = [f"policy {world.variant.policy.name}; {world}", *filter(None, [walk.note]), ""]
     for k, move in enumerate(walk.taken, 1):
         lines.append(f"{k:3}  {step_text(move)}")
         lines += _of_step(move)

@@ -43,8 +43,10 @@ class Talk:
         return self._capsys.readouterr().out
 
     def data(self, *arguments: str) -> Any:
-        """What is printed for machines."""
-        return json.loads(self([], "--json", *arguments))
+        """What is printed for machines, of one walk."""
+        printed = json.loads(self([], "--json", *arguments))
+        (walk,) = printed.pop("walks")
+        return {**printed, **walk}
 
 
 @pytest.fixture
@@ -95,7 +97,6 @@ def test_every_line_that_cannot_be_done_says_what_is_allowed_and_the_walk_stays(
         "'nowhere' is no position",
         "l needs a FILE",
         "no-such-file: cannot be read: No such file or directory",
-        "there is no run '1'",
         "w needs a FILE",
         "no runs were loaded",
     ):
@@ -105,13 +106,13 @@ def test_every_line_that_cannot_be_done_says_what_is_allowed_and_the_walk_stays(
 
 
 def test_what_is_printed_for_machines_leads_to_the_same_place_again(talk: Talk, tmp_path: Path) -> None:
+    file = tmp_path / "walk.json"
+    file.write_text(talk([], "--json", "--promise", "S12"), encoding="utf-8")
     walk = talk.data("--promise", "S12")
     assert walk["broken"] == [{"promise": "S12", "step": 7}]
     assert len(walk["steps"]) == 7
     assert [b["promise"] for b in walk["steps"][-1]["breaks"]] == ["S12"]
     assert walk["next"]
-    file = tmp_path / "walk.json"
-    file.write_text(json.dumps(walk), encoding="utf-8")
     assert talk.data("--load", str(file)) == walk
     assert talk.data("--at", f"file:///page.html#{walk['position']}") == walk
     text = talk([], "--load", str(file), "--text")
@@ -138,9 +139,26 @@ def test_a_walk_is_followed_under_another_policy_as_far_as_it_goes(talk: Talk) -
 
 
 def test_several_runs_can_be_chosen_from(talk: Talk) -> None:
-    text = talk(["m", "m 2", "e"], "--promise", "S12,S13")
+    text = talk(["m", "m 9", "m 2", "e"], "--promise", "S12,S13")
+    assert "there is no run '9'; allowed: 1 to 2" in text
     assert "  1  S12 broken\n  2  S13 broken" in text
     assert "S13 was broken at step" in text
+
+
+def test_several_runs_are_all_printed_and_all_loaded_again(talk: Talk, tmp_path: Path) -> None:
+    text = talk([], "--promise", "S12,S13", "--text")
+    assert re.findall(r"(S\d+) was broken at step", text) == ["S12", "S13"]
+    assert text.count("\nposition: ") == 2
+    printed = talk([], "--promise", "S12,S13", "--json")
+    assert [w["broken"][-1]["promise"] for w in json.loads(printed)["walks"]] == ["S12", "S13"]
+    file = tmp_path / "walks.json"
+    file.write_text(printed, encoding="utf-8")
+    assert talk([], "--load", str(file), "--text") == text
+    assert "  1  walks.json, walk 1\n  2  walks.json, walk 2" in talk([f"l {file}", "m"])
+
+
+def test_without_runs_it_is_said_how_one_is_loaded(talk: Talk) -> None:
+    assert last(talk(["m 9"])) == ["m 9", "no runs were loaded; l FILE loads one"]
 
 
 def test_the_nearest_way_to_break_a_promise_is_looked_for_from_where_the_walk_stands(talk: Talk) -> None:
@@ -171,9 +189,25 @@ def test_a_recorded_run_that_breaks_a_promise_breaks_it_here(talk: Talk) -> None
     assert "max_attempts 10" in walk["world"]
 
 
-def test_of_a_recorded_run_it_is_said_that_another_explanation_may_be_the_true_one(talk: Talk) -> None:
-    text = talk([], "--load", str(RUNS / "abandonlock.jsonl"))
-    assert "One explanation of 5 observations; at the end " in text
+def test_what_there_is_to_say_of_a_recorded_run_is_said_wherever_it_is_printed(
+    talk: Talk, tmp_path: Path
+) -> None:
+    load = ["--load", str(RUNS / "abandonlock.jsonl")]
+    walk = talk.data(*load)
+    assert walk["note"].startswith("One explanation of 5 observations; at the end ")
+    assert "; under policy retry nothing explains the next observation: worker of t1: abandon" in walk["note"]
+    text = talk([], *load, "--text")
+    assert text.splitlines()[1] == walk["note"]
+    file = tmp_path / "walk.json"
+    file.write_text(talk([], *load, "--json"), encoding="utf-8")
+    same = ["--load", str(file), "--deliveries", "12", "--max-attempts", "10"]
+    assert talk([], *same, "--text") == text
+
+
+def test_what_there_is_to_say_of_a_run_stands_at_its_start_and_its_end_until_it_is_left(talk: Talk) -> None:
+    note = talk.data("--load", str(RUNS / "abandonlock.jsonl"))["note"]
+    places = talk(["", "e", "1", "b", "b", "1", "s"], "--load", str(RUNS / "abandonlock.jsonl")).split("\n>")
+    assert [note in place for place in places] == [True, False, True, False, True, False, False, False]
 
 
 def test_a_recorded_run_that_is_not_allowed_is_followed_up_to_where_it_goes_wrong(

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from browser import Browser
 from wandering import world_of
 
@@ -16,6 +17,7 @@ from peeklock.model.verdicts import check
 from peeklock.model.walks import Explorer, position
 from peeklock.spec.policy import RETRY
 from peeklock.spec.protocol import PROMISES
+from peeklock.spec.state import excused, ran
 
 WORLD = world_of(RETRY, items=1)
 LARGEST = 400 * 1024
@@ -184,7 +186,11 @@ def test_a_link_leads_back_to_the_place_and_so_does_the_browsers_own_way_back(pa
 def test_a_walk_is_opened_from_a_file_and_what_is_none_is_refused(page: Path, s12: Run) -> None:
     with Browser(page, 1280, 800) as tab:
         tab.value("page.load({title: 'x', position: '12345678', note: ''})")
-        for name, text in (("walk.json", f'{{"position": "{s12.position}"}}'), ("run.jsonl", "{}\n{}")):
+        for name, text in (
+            ("walk.json", f'{{"walks": [{{"position": "{s12.position}"}}]}}'),
+            ("run.jsonl", "{}\n{}"),
+            ("none.json", '{"walks": []}'),
+        ):
             tab.value(f"void page.read(new File([{text!r}], '{name}'))")
             tab.wait_for(f"document.querySelector('#note').textContent.startsWith('{name}')")
             assert tab.value(PLACE) == "step 0 of 7"
@@ -204,3 +210,60 @@ def test_the_text_of_a_place_can_be_had_and_everything_has_a_name(page: Path, s1
         unnamed = "[...document.querySelectorAll('button, input, dialog, textarea, svg')].filter(e => !(e.ariaLabel || "
         unnamed += "e.title || e.textContent.trim())).map(e => e.outerHTML)"
         assert tab.value(unnamed) == []
+
+
+@pytest.mark.browser
+def test_what_there_is_to_say_of_a_run_stands_until_the_run_is_left(tmp_path: Path, s12: Run) -> None:
+    path = tmp_path / "noted.html"
+    path.write_text(as_page(Explorer(WORLD), [evolve(s12, note="Of this run, something.")]), encoding="utf-8")
+    note = "document.querySelector('#note').textContent"
+    with Browser(path, 1280, 800) as tab:
+        assert tab.value(note).endswith("leave it where you like.Of this run, something.")
+        tab.press("End")
+        assert tab.value(note) == "Of this run, something."
+        assert "\nOf this run, something.\n" in tab.value("summary(page.walk)")
+        for key in ("1", "Enter", "ArrowLeft", "ArrowLeft"):
+            tab.press(key)
+        assert tab.value(PLACE) == "step 6 of 8"
+        assert tab.value(note) == "Of this run, something."
+        tab.value("location.reload()")
+        tab.wait_for(f"document.querySelector('#note') && {PLACE} === 'step 6 of 7'")
+        assert tab.value(note) == "Of this run, something."
+        tab.press("ArrowLeft")
+        tab.value("page.take(page.moves.at(-1))")
+        assert tab.value(PLACE) == "step 6"
+        assert tab.value("document.querySelector('#note').hidden")
+
+
+@pytest.mark.browser
+def test_an_address_that_is_none_is_told_in_a_line_and_the_page_is_at_its_start(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        tab.value("void (location.hash = '#%E0%A4%A')")
+        tab.value("location.reload()")
+        tab.wait_for("document.readyState === 'complete' && location.hash === '#%E0%A4%A'")
+        tab.wait_for(
+            "document.querySelector('#note').textContent.startsWith('“%E0%A4%A” is no position of a walk.')"
+        )
+        assert tab.value(PLACE) == "step 0 of 7"
+        assert tab.complaints() == []
+
+
+@pytest.mark.browser
+def test_every_word_beside_a_worker_or_an_item_is_explained(page: Path) -> None:
+    with Browser(page, 390, 844) as tab:
+        tab.press("End")
+        words = tab.value("[...document.querySelectorAll('#standing .legend > *')].map(e => e.textContent)")
+        meanings = dict(zip(words[::2], words[1::2], strict=True))
+        assert meanings == {v.name: v.meaning for v in (ran, excused)}
+        assert tab.value("document.querySelector('#standing').textContent").count(excused.name) == 2
+
+
+@pytest.mark.browser
+def test_what_is_read_aloud_of_a_step_is_whole_sentences(page: Path) -> None:
+    with Browser(page, 1280, 800) as tab:
+        for _ in range(5):
+            tab.press("ArrowRight")
+            assert re.fullmatch(
+                r"Step \d: [^.;]+(; [^.;]+)*\. \d+ steps can be next\.",
+                tab.value("document.querySelector('#said').textContent"),
+            )

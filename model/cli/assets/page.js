@@ -17,6 +17,16 @@ function make(tag, attributes = {}, ...inside) {
 const chip = (kind, text, title = null) => make("span", {class: `chip ${kind}`, title}, text);
 const paragraphs = (texts, kind) => texts.map(text => make("p", {class: kind}, text));
 
+/** The position that the address asks for. */
+function address() {
+  const hash = location.hash.slice(1);
+  try {
+    return decodeURIComponent(hash);
+  } catch {
+    return hash; // no position either
+  }
+}
+
 class Page {
   constructor(data) {
     this.spec = new Spec(data);
@@ -25,12 +35,13 @@ class Page {
     this.life = at("life").content.firstElementChild;
     this.typed = "";
     this.shown = null;
+    this.said = "";
   }
 
   start() {
-    const asked = decodeURIComponent(location.hash.slice(1));
-    if (asked) this.note(this.walk.goTo(asked));
-    else if (this.runs.length) this.load(this.runs[0]);
+    const asked = address(), note = asked ? this.goTo(asked) : "";
+    if (this.walk.path.length === 1 && this.runs.length) this.load(this.runs[0], note);
+    else this.note(note);
     this.draw();
     addEventListener("hashchange", () => this.followLink());
     document.addEventListener("keydown", event => this.key(event));
@@ -66,26 +77,35 @@ class Page {
     location.hash = this.walk.position();
     if (wasChoosing) this.focusChoice();
     const {moves} = this, last = this.walk.taken.at(-1);
-    const where = last ? `Step ${this.walk.at}: ${stepText(last)}. ${last.truth.join("; ")}` : "The start";
-    at("said").textContent = `${where}; ${moves.length} steps can be next.`;
+    const where = last ? [`Step ${this.walk.at}: ${stepText(last)}`, ...last.truth].join("; ") : "The start";
+    at("said").textContent = `${where}. ${moves.length} step${moves.length === 1 ? "" : "s"} can be next.`;
+  }
+
+  /** Goes to a position, along a run of the page where one leads there. */
+  goTo(position) {
+    const run = this.runs.find(known => `${known.position}/`.startsWith(`${position}/`));
+    if (!run) return this.walk.goTo(position);
+    const note = this.walk.goTo(run.position, run.note);
+    this.walk.go(position.split("/").length - 1);
+    return note;
   }
 
   followLink() {
-    const asked = decodeURIComponent(location.hash.slice(1));
+    const asked = address();
     if (asked === this.walk.position() || (!asked && this.walk.at === 0)) return;
     const whole = this.walk.position(this.walk.path.slice(1).map(place => place.move));
     if (!asked) this.walk.go(0);
     else if (`${whole}/`.startsWith(`${asked}/`)) this.walk.go(asked.split("/").length - 1);
-    else this.note(this.walk.goTo(asked));
+    else this.note(this.goTo(asked));
     this.draw();
   }
 
-  load(run) {
-    const note = this.walk.goTo(run.position);
+  load(run, before = "") {
+    const note = this.walk.goTo(run.position, run.note);
     this.walk.go(0);
     const steps = this.walk.path.length - 1;
-    this.note([note, run.note, `${run.title}: ${steps} steps. Forward (→) follows it; leave it where you like.`]
-      .filter(text => text).join(" "));
+    const title = `${run.title}: ${steps} step${steps === 1 ? "" : "s"}.`;
+    this.note([before, note, `${title} Forward (→) follows it; leave it where you like.`].filter(text => text).join(" "));
     this.draw();
   }
 
@@ -94,9 +114,11 @@ class Page {
     at("file").value = "";
     try {
       const data = JSON.parse(await file.text());
-      const position = data.position || (data.broken || []).map(b => b.position).find(p => p);
-      if (typeof position !== "string") throw new Error("no position in it");
-      this.load({title: file.name, position, note: ""});
+      const runs = (data.walks || data.broken || []).map(({position, note = ""}, k, {length}) =>
+        ({title: length > 1 ? `${file.name}, walk ${k + 1}` : file.name, position, note}));
+      if (!runs.length || runs.some(run => typeof run.position !== "string")) throw new Error("no position in it");
+      this.runs.push(...runs);
+      this.load(runs[0]);
     } catch (error) {
       this.note(`${file.name} is no walk (${error.message}). A walk is what “peeklock explore --json” or `
         + "“peeklock explain --json” prints; for a recorded run: “peeklock explore --load FILE --html PAGE”.");
@@ -104,8 +126,8 @@ class Page {
   }
 
   note(text) {
-    at("note").textContent = text;
-    at("note").hidden = !text;
+    this.said = text;
+    this.drawNote();
   }
 
   // Drawing
@@ -120,6 +142,7 @@ class Page {
     for (const id of ["forward", "end"]) at(id).disabled = walk.at === steps;
     at("runs").replaceChildren(...this.runs.map(run => make("button", {onclick: () => this.load(run)}, run.title)));
     at("runs").parentElement.hidden = this.runs.length < 2;
+    this.drawNote();
     this.drawBroken();
     this.drawChoices();
     const {deliveries} = walk;
@@ -128,6 +151,13 @@ class Page {
     at("promises").replaceChildren(...this.promiseChips());
     this.drawPromise();
     this.drawWalk();
+  }
+
+  /** What was said last, and what there is to say of the run as long as it is followed. */
+  drawNote() {
+    const texts = [this.said, this.walk.note].filter(text => text);
+    at("note").replaceChildren(...paragraphs(texts));
+    at("note").hidden = !texts.length;
   }
 
   drawBroken() {
@@ -174,7 +204,16 @@ class Page {
         make("p", {}, spec.details(1, state, i, "history").map(([name, meaning]) => chip("", name, meaning))))));
     at("standing").replaceChildren(
       make("div", {class: "row heads", "aria-hidden": "true"}, make("div", {}, "believed"), make("div", {}, "true")),
-      ...workers, ...items);
+      ...workers, ...items, this.legend());
+  }
+
+  /** What the words mean that stand beside workers and items. */
+  legend() {
+    const {spec, walk: {state}} = this;
+    const details = [["belief", 0], ["history", 1]].flatMap(([kind, side]) =>
+      state[side].flatMap((_, k) => spec.details(side, state, k, kind)));
+    return make("dl", {class: "legend"}, [...new Map(details)].flatMap(([name, meaning]) =>
+      [make("dt", {}, name), make("dd", {}, meaning)]));
   }
 
   workerRow({who, believes, details, token, item, life, differs}) {

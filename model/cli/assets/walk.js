@@ -6,6 +6,8 @@ class Walk {
     this.spec = spec;
     this.path = [{state: spec.initial, move: null}];
     this.at = 0;
+    this.note = ""; // what there is to say of the run that is followed, until the walk leaves it
+    this.followed = 0; // so many steps that run has
   }
 
   get state() { return this.path[this.at].state; }
@@ -22,6 +24,7 @@ class Walk {
   lead(moves) {
     this.path.length = this.at + 1;
     for (const move of moves) this.path.push({state: move.after, move});
+    if (this.at < this.followed) [this.note, this.followed] = ["", 0];
   }
 
   go(at) { this.at = Math.min(Math.max(at, 0), this.path.length - 1); }
@@ -31,13 +34,23 @@ class Walk {
     return [this.spec.data.fingerprint, ...steps.map(move => move.step)].join("/");
   }
 
-  /** Goes to a position as far as its steps can be taken; says what is to be said of that, or nothing. */
-  goTo(position) {
+  /**
+   * Goes to a position as far as its steps can be taken; says what is to be said of that, or nothing.
+   * The note is what there is to say of the run to this position, as long as the walk goes through its end.
+   */
+  goTo(position, note = "") {
     const [of, ...steps] = position.split("/");
     if (!/^[0-9a-f]{8}(\/[0-9a-f]{5}\.\d+\.\d+)*$/.test(position))
       return `“${position.slice(0, 40)}” is no position of a walk.`;
     this.at = 0;
     this.path.length = 1;
+    const missing = this.goAlong(of, steps);
+    this.followed = this.at;
+    this.note = note;
+    return missing;
+  }
+
+  goAlong(of, steps) {
     for (const [k, step] of steps.entries()) {
       const move = this.moves.find(m => m.step === step);
       if (!move) {
@@ -103,7 +116,9 @@ function beliefOf(walk, w) {
 
 /** The place in plain text, to be pasted somewhere. */
 function summary(walk) {
-  const {spec} = walk, lines = [`policy ${spec.data.policy}; ${spec.data.world}`, ""];
+  const {spec} = walk, lines = [`policy ${spec.data.policy}; ${spec.data.world}`];
+  if (walk.note) lines.push(walk.note);
+  lines.push("");
   walk.taken.forEach((move, k) => {
     lines.push(`${String(k + 1).padStart(3)}  ${stepText(move)}`);
     if (move.truth.length) lines.push(`       truth: ${move.truth.join("; ")}`);
