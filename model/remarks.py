@@ -51,9 +51,13 @@ def about_time(times: Timing) -> Iterator[str]:
             "and a later attempt is refused although nothing failed"
         )
     else:
+        lasts = (
+            "it lasts exactly as long as the grace, with nothing to spare"
+            if times.lock_left_ms == times.shutdown_grace_ms
+            else "it outlasts the grace"
+        )
         yield (
-            f"a shutdown ends the renewing, and a lock that was renewed in time has at least {left} left then: it "
-            "outlasts the grace"
+            f"a shutdown ends the renewing, and a lock that was renewed in time has at least {left} left then: {lasts}"
         )
 
 

@@ -151,7 +151,7 @@ class Revised:
             )
         answer: dict[str, Any] = json.loads(said)
         if "error" in answer:
-            raise RevisionError(f"{self._name}: {answer['error']}")
+            raise RevisionError(f"{self._name}: {answer['error'].replace(f'{self._folder.name}/', '')}")
         return answer
 
     def _last_words(self) -> str:

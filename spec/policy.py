@@ -103,18 +103,19 @@ class Policy:
     """The fields that the file sets."""
 
     def __attrs_post_init__(self) -> None:
+        where = self.source or f"policy {self.name}"
         if self.ack_attempts < 1:
-            raise PolicyError(f"policy {self.name}: ack_attempts is {self.ack_attempts}; allowed: 1 or more")
+            raise PolicyError(f"{where}: ack_attempts is {self.ack_attempts}; allowed: 1 or more")
         if self.max_attempts < 1:
-            raise PolicyError(f"policy {self.name}: max_attempts is {self.max_attempts}; allowed: 1 or more")
+            raise PolicyError(f"{where}: max_attempts is {self.max_attempts}; allowed: 1 or more")
         if len(self.ack_waits_ms) != self.ack_attempts - 1:
             raise PolicyError(
-                f"policy {self.name}: ack_waits_ms has {len(self.ack_waits_ms)} waits for ack_attempts = "
+                f"{where}: ack_waits_ms has {len(self.ack_waits_ms)} waits for ack_attempts = "
                 f"{self.ack_attempts}; allowed: one before each attempt but the first, so {self.ack_attempts - 1}"
             )
         for name, value in asdict(self).items():
             if name.endswith("_ms") and min((value,) if isinstance(value, int) else value, default=0) < 0:
-                raise PolicyError(f"policy {self.name}: {name} is {value}; allowed: 0 or more milliseconds")
+                raise PolicyError(f"{where}: {name} is {value}; allowed: 0 or more milliseconds")
 
 
 RETRY = Policy("retry", stands_for="retry")

@@ -196,6 +196,8 @@ def summary(d: Difference) -> list[tuple[str, bool]]:
         told.append((f"under {new} a run can get stuck: nothing can change any more", True))
     if not told:
         told.append((f"{new} breaks no promise that {old} keeps", False))
+    fails = {p.id for p in d.changed if p.new is not None and p.new.verdict == Verdict.FAILS.value}
+    told += [(text, False) for text in about_five(d.new.policy["ack_attempts"], fails)]
     sentences = (
         (Change.MENDED, f"{new} keeps {{ids}}, which {old} breaks"),
         (Change.BETTER, f"it takes more to break {{ids}} under {new} than under {old}"),
@@ -258,12 +260,8 @@ def numbers(d: Difference) -> list[tuple[str, str, str]]:
 
 
 def remarks(d: Difference) -> list[str]:
-    """What has to be known to read this rightly."""
-    broken = {p.id for p in d.changed if p.new is not None and p.new.verdict == Verdict.FAILS.value}
-    told = list(about_five(d.new.policy["ack_attempts"], broken))
-    if d.timings[0] != d.timings[1]:
-        told += about_time(d.timings[1])
-    return told
+    """What has to be known of the new side's times."""
+    return list(about_time(d.timings[1])) if d.timings[0] != d.timings[1] else []
 
 
 @frozen

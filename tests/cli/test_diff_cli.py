@@ -140,16 +140,21 @@ def test_eight_attempts_with_a_grace_of_five_seconds(capsys: pytest.CaptureFixtu
         assert "S9 and S10 speak of five attempts by definition" in out
         assert "begin at 0, 100, 300, 700, 1,500, 3,100, 6,300, 12,700 ms" in out
         assert "within a shutdown grace of 5,000 ms only 6 of 8 attempts can begin" in out
-        assert "it outlasts the grace" in out
+        assert "it lasts exactly as long as the grace, with nothing to spare" in out
+    assert run(["diff", "retry", file, *CALM]) == 1
+    _, finding, five = capsys.readouterr().out.split("\n\n")[1].partition("breaks S9 and S10, which retry keeps")
+    assert finding
+    assert five.splitlines()[1].startswith("- S9 and S10 speak of five attempts by definition")
 
 
 def test_attempts_without_their_waits_are_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["diff", "retry", policy_file(tmp_path, "ack_attempts = 8")]) == 2
-    assert (
-        "ack_waits_ms has 4 waits for ack_attempts = 8; allowed: one before each attempt but the first, so 7"
-        in (capsys.readouterr().err)
+    file = policy_file(tmp_path, "ack_attempts = 8")
+    assert run(["diff", "retry", file]) == 2
+    assert capsys.readouterr().err == (
+        f"peeklock: {file}: ack_waits_ms has 4 waits for ack_attempts = 8; allowed: one before each attempt but the "
+        "first, so 7\n"
     )
 
 

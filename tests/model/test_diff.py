@@ -330,3 +330,5 @@ def test_the_remarks_say_what_five_means_and_where_times_do_not_fit() -> None:
     times = list(about_time(timing((100, 200, 400, 800, 1600, 3200, 6400), 5_001, 30_000, 5_000)))
     assert "only 6 of 8 attempts can begin" in times[1]
     assert "it can expire within the grace" in times[2]
+    for grace, words in ((4_999, "it outlasts the grace"), (5_000, "with nothing to spare")):
+        assert words in list(about_time(timing((), grace, 30_000, 5_000)))[-1]
