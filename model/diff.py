@@ -14,6 +14,7 @@ from peeklock.model.diff_sides import Account, Found
 from peeklock.model.timing import TIMES, Timing, timing
 from peeklock.model.verdicts import Verdict
 from peeklock.spec.actions import ABANDONS, ACKS, Call
+from peeklock.spec.narrative import Line
 
 _KEPT = (Verdict.HOLDS.value, Verdict.SILENT.value)
 
@@ -38,6 +39,18 @@ class Change(enum.Enum):
 
 FINDINGS = (Change.BROKEN, Change.WORSE)
 """The changes for the worse: with one of these the new side breaks what the old one kept."""
+
+
+@frozen
+class Witness:
+    """A run that breaks a promise, of one side."""
+
+    is_new: bool
+    false: str
+    """The part that is false at its end."""
+    lines: tuple[Line, ...]
+    causes: tuple[tuple[str, ...], ...]
+    """All that breaks the promise on that side."""
 
 
 @frozen
@@ -67,6 +80,24 @@ class Promised:
             return Change.MENDED
         return Change.SPEAKS if old.verdict == Verdict.SILENT.value else Change.SILENT
 
+    @property
+    def witness(self) -> Witness | None:
+        """The run to show; None where no side breaks it.
+
+        Where it is easier to break than before, the shortest run with the faults of a new cause only; else the
+        shortest of all, of the new side where that breaks it.
+        """
+        if self.change is Change.WORSE:
+            assert self.old is not None
+            assert self.new is not None
+            runs = zip(self.new.causes, self.new.by_cause, strict=True)
+            new = [run for cause, run in runs if not _is_covered(cause, self.old)]
+            return Witness(True, *min(new, key=lambda run: len(run[1])), self.new.causes)
+        sides = ((True, self.new), (False, self.old))
+        return next(
+            (Witness(n, f.false, f.lines, f.causes) for n, f in sides if f is not None and f.lines), None
+        )
+
 
 def _by_causes(old: Found, new: Found) -> Change:
     """Does it take more faults to break it, or fewer?"""
@@ -77,7 +108,11 @@ def _by_causes(old: Found, new: Found) -> Change:
 
 def _covered(some: Found, others: Found) -> bool:
     """Where some of these faults break it, do they on the other side, too?"""
-    return all(any(set(o) <= set(c) for o in others.causes) for c in some.causes)
+    return all(_is_covered(c, others) for c in some.causes)
+
+
+def _is_covered(cause: tuple[str, ...], others: Found) -> bool:
+    return any(set(o) <= set(cause) for o in others.causes)
 
 
 @frozen

@@ -38,6 +38,8 @@ class Found:
     false: str = ""
     """The part that is false at the end of the run."""
     lines: tuple[Line, ...] = ()
+    by_cause: tuple[tuple[str, tuple[Line, ...]], ...] = ()
+    """For each of the causes the shortest run with those faults only, with the part that is false at its end."""
 
 
 @frozen
@@ -153,11 +155,16 @@ def _found(judged: Judged) -> Found:
     if not judged.broken:
         return found
     first = judged.broken[0]
+    by_cause = sorted(
+        (tuple(sorted(cause)), broken.part.text, told(broken.trace))
+        for cause, broken in zip(judged.causes, judged.by_cause, strict=True)
+    )
     return evolve(
         found,
-        causes=tuple(sorted(tuple(sorted(c)) for c in judged.causes)),
+        causes=tuple(cause for cause, *_ in by_cause),
         false=first.part.text,
         lines=told(first.trace),
+        by_cause=tuple((false, lines) for _, false, lines in by_cause),
     )
 
 
@@ -184,7 +191,12 @@ def from_data(data: dict[str, Any]) -> Account:
     """The account that was written as JSON; ``KeyError`` or ``TypeError`` for anything else."""
     promises = tuple(
         Found(
-            **{**p, "causes": tuple(map(tuple, p["causes"])), "lines": tuple(line_of(x) for x in p["lines"])}
+            **{
+                **p,
+                "causes": tuple(map(tuple, p["causes"])),
+                "lines": tuple(line_of(x) for x in p["lines"]),
+                "by_cause": tuple((false, tuple(map(line_of, lines))) for false, lines in p["by_cause"]),
+            }
         )
         for p in data["promises"]
     )

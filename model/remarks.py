@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from peeklock.model.timing import Timing
 from peeklock.spec.history import PROMISED_ATTEMPTS
+from peeklock.spec.narrative import Line
 
 
 def about_five(ack_attempts: int, broken: Collection[str]) -> Iterator[str]:
@@ -58,6 +59,17 @@ def about_time(times: Timing) -> Iterator[str]:
         )
         yield (
             f"a shutdown ends the renewing, and a lock that was renewed in time has at least {left} left then: {lasts}"
+        )
+
+
+def about_needless(promise: str, run: Iterable[Line], causes: Iterable[Collection[str]]) -> Iterator[str]:
+    """Which faults a shortest run meets that it does not take to break the promise."""
+    met = {fault for line in run for fault in line.faults}
+    needless = sorted((sorted(met.difference(c)) for c in causes if met.issuperset(c)), key=len)
+    if needless and needless[0]:
+        yield (
+            f"this run also meets {_joined(needless[0])}, which {'is' if len(needless[0]) == 1 else 'are'} not needed "
+            f"to break {promise}: with less it takes more steps"
         )
 
 

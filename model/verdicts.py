@@ -49,6 +49,8 @@ class Judged:
     broken: tuple[BrokenPart, ...] = ()
     causes: tuple[frozenset[str], ...] = ()
     """The smallest sets of fault classes that break it."""
+    by_cause: tuple[BrokenPart, ...] = ()
+    """For each of these sets the shortest trace with its faults only."""
     restricted: bool = False
     """Fault classes are off: then a promise may have nothing to speak of."""
 
@@ -232,8 +234,7 @@ def _with_causes(world: World, judged: list[Judged]) -> list[Judged]:
     Where one of these breaks it in as few steps as anything does, the trace with those faults only is the one to tell.
     """
     failing = {j.promise.id: j.promise for j in judged if j.verdict is Verdict.FAILS}
-    causes: dict[str, list[frozenset[str]]] = {}
-    simplest: dict[str, list[BrokenPart]] = {}
+    causes: dict[str, dict[frozenset[str], BrokenPart]] = {}
     small = evolve(world, workers=min(world.workers, 2), items=1)
     on = [f.name for f in KNOWN_FAULTS if f.name in world.variant.faults]
     for size in range(len(on) + 1):
@@ -245,15 +246,16 @@ def _with_causes(world: World, judged: list[Judged]) -> list[Judged]:
             search.run()
             for (watch, owner), bit in zip(watches.items(), range(len(watches)), strict=True):
                 if bit in search.found:
-                    if faults not in causes.setdefault(owner.id, []):
-                        causes[owner.id].append(faults)
                     broken = BrokenPart(watch.part, search.found[bit], shortest(search, bit))
-                    simplest.setdefault(owner.id, []).append(broken)
+                    first = causes.setdefault(owner.id, {}).setdefault(faults, broken)
+                    if len(broken.trace.steps) < len(first.trace.steps):
+                        causes[owner.id][faults] = broken
     return [
         evolve(
             j,
-            causes=tuple(causes.get(j.promise.id, ())),
-            broken=_simpler(j.broken, simplest.get(j.promise.id, ())),
+            causes=tuple(causes.get(j.promise.id, {})),
+            by_cause=tuple(causes.get(j.promise.id, {}).values()),
+            broken=_simpler(j.broken, causes.get(j.promise.id, {}).values()),
         )
         for j in judged
     ]

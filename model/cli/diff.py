@@ -9,7 +9,7 @@ from typing import Any
 
 from peeklock.cli.diff_asked import asked
 from peeklock.cli.diff_show import markdown, show, worlds
-from peeklock.cli.diff_words import Chapter, Part, chapters, letters, remarks, summary
+from peeklock.cli.diff_words import Chapter, Part, chapters, letters, remarks, runs, summary
 from peeklock.cli.options import add_world_options
 from peeklock.cli.show import console
 from peeklock.model.diff import Difference
@@ -82,6 +82,15 @@ def _data(d: Difference, told: list[Chapter]) -> dict[str, Any]:
                 "new": _found(p.new),
             }
             for p in d.promises
+        ],
+        "runs": [
+            {
+                "side": r.title,
+                "breaks": [{"promise": pid, "false": text} for pid, text in r.false],
+                "needless": list(r.needless),
+                "steps": _steps(r.run),
+            }
+            for r in runs(d)
         ],
         "possibilities": [{"id": k, "text": t, "old": a, "new": b} for k, t, a, b in d.possibilities],
         "new_refines_old": d.gained is None,

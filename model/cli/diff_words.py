@@ -9,10 +9,10 @@ from typing import Any
 from attrs import frozen
 
 from peeklock.model.behaviours import Letter
-from peeklock.model.diff import Change, Difference
+from peeklock.model.diff import Change, Difference, Witness
 from peeklock.model.diff_partings import CUT_SHORT, Branch, Ending, Group, Reaction
 from peeklock.model.diff_sides import Found, Side, Word
-from peeklock.model.remarks import about_five, about_time
+from peeklock.model.remarks import about_five, about_needless, about_time
 from peeklock.model.verdicts import Verdict
 from peeklock.spec.actions import ABANDONS, ACKS, Call
 from peeklock.spec.narrative import Line
@@ -271,6 +271,8 @@ class Broken:
     title: str
     run: tuple[Line, ...]
     false: tuple[tuple[str, str], ...]
+    needless: tuple[str, ...]
+    """What it meets that is not needed, as sentences."""
 
     @property
     def ids(self) -> str:
@@ -279,14 +281,20 @@ class Broken:
 
 
 def runs(d: Difference) -> list[Broken]:
-    """The run of each changed promise, each run once: of the new side where that breaks it, else of the old one."""
-    found: dict[tuple[str, tuple[Line, ...]], list[tuple[str, str]]] = {}
+    """The run of each changed promise, each run once."""
+    found: dict[tuple[bool, tuple[Line, ...]], list[tuple[str, Witness]]] = {}
     for p in d.changed:
-        for title, side in ((d.new.title, p.new), (d.old.title, p.old)):
-            if side is not None and side.lines:
-                found.setdefault((title, side.lines), []).append((p.id, side.false))
-                break
-    return [Broken(title, run, tuple(false)) for (title, run), false in found.items()]
+        if (w := p.witness) is not None:
+            found.setdefault((w.is_new, w.lines), []).append((p.id, w))
+    return [
+        Broken(
+            (d.new if is_new else d.old).title,
+            run,
+            tuple((pid, w.false) for pid, w in about),
+            tuple(text for pid, w in about for text in about_needless(pid, run, w.causes)),
+        )
+        for (is_new, run), about in found.items()
+    ]
 
 
 def letters(word: Iterable[Letter]) -> list[dict[str, str]]:

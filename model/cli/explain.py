@@ -12,6 +12,7 @@ from peeklock.cli.progress import Progress
 from peeklock.cli.show import add_tale_options, console, say, show_tale, told
 from peeklock.harness.tale import ARROW, Tale, tale_of_steps
 from peeklock.model.alternatives import alternatives
+from peeklock.model.remarks import about_needless
 from peeklock.model.search import INTERRUPTED
 from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
 from peeklock.model.walks import position
@@ -99,7 +100,13 @@ def tale_of(judged: Judged, result: Check) -> Tale:
         found=found,
         allowed=kept,
         allowed_heading="Another answer would have kept it:",
-        notes=(causes_in_words(judged),),
+        notes=(
+            causes_in_words(judged),
+            *(
+                f"{text[0].upper()}{text[1:]}."
+                for text in about_needless(judged.promise.id, lines, judged.causes)
+            ),
+        ),
     )
 
 

@@ -142,7 +142,9 @@ def test_eight_attempts_with_a_grace_of_five_seconds(capsys: pytest.CaptureFixtu
         assert "within a shutdown grace of 5,000 ms only 6 of 8 attempts can begin" in out
         assert "it lasts exactly as long as the grace, with nothing to spare" in out
     assert run(["diff", "retry", file, *CALM]) == 1
-    _, finding, five = capsys.readouterr().out.split("\n\n")[1].partition("breaks S9 and S10, which retry keeps")
+    _, finding, five = (
+        capsys.readouterr().out.split("\n\n")[1].partition("breaks S9 and S10, which retry keeps")
+    )
     assert finding
     assert five.splitlines()[1].startswith("- S9 and S10 speak of five attempts by definition")
 

@@ -12,10 +12,10 @@ import pytest
 from attrs import evolve
 
 from peeklock.model.behaviours import ITEM_FETCHED, Automaton, Behaviours, Letter
-from peeklock.model.diff import Change, Difference, longest
+from peeklock.model.diff import Change, Difference, Witness, longest
 from peeklock.model.diff_partings import partings, shortest
 from peeklock.model.diff_sides import Found, Present, from_data, to_data
-from peeklock.model.remarks import about_five, about_time
+from peeklock.model.remarks import about_five, about_needless, about_time
 from peeklock.model.timing import timing
 from peeklock.model.world import World
 from peeklock.spec.actions import Call
@@ -263,6 +263,39 @@ def test_a_promise_is_worse_where_new_faults_break_it(
     account = side(BEFORE).account
     sides = [evolve(account, promises=(Found("S1", "text", "fails", causes),)) for causes in (old, new)]
     assert [p.change for p in Difference(*sides).promises] == [change]
+
+
+def test_of_a_promise_that_is_easier_to_break_the_run_of_a_new_cause_is_told() -> None:
+    account = side(BEFORE).account
+    lines = next(f.lines for f in account.promises if len(f.lines) > 2)
+    old = Found(
+        "S1", "text", "fails", (("a", "b"), ("c",)), "old", lines[:1], (("ab", lines), ("c", lines[:1]))
+    )
+    new = Found(
+        "S1", "text", "fails", (("a",), ("c",)), "new", lines[:1], (("a", lines[:2]), ("c", lines[:1]))
+    )
+    (promised,) = Difference(*(evolve(account, promises=(f,)) for f in (old, new))).promises
+    assert promised.witness == Witness(True, "a", lines[:2], new.causes)
+    (back,) = Difference(*(evolve(account, promises=(f,)) for f in (new, old))).promises
+    assert back.witness == Witness(True, "old", lines[:1], old.causes)
+
+
+def test_each_smallest_set_of_faults_has_its_shortest_run() -> None:
+    for found in side(RETRY).account.promises:
+        assert len(found.causes) == len(found.by_cause)
+        for cause, (false, lines) in zip(found.causes, found.by_cause, strict=True):
+            assert false
+            assert {f for line in lines for f in line.faults} == set(cause)
+            assert len(lines) >= len(found.lines) > 0
+
+
+def test_a_run_that_meets_more_than_it_takes_says_so() -> None:
+    (s14,) = (f for f in side(RETRY).account.promises if f.id == "S14")
+    (text,) = about_needless("S14", s14.lines, s14.causes)
+    assert "also meets fetch-lost, which is not needed to break S14" in text
+    for cause, (_, lines) in zip(s14.causes, s14.by_cause, strict=True):
+        assert list(about_needless("S14", lines, [cause])) == []
+    assert list(about_needless("S14", s14.lines, ())) == []
 
 
 def test_a_promise_of_one_side_only_is_told_and_a_broken_new_one_is_a_finding() -> None:
