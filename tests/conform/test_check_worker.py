@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +252,43 @@ def test_a_worker_that_blocks_by_itself_is_told_to_wait_on_the_host() -> None:
 
     with pytest.raises(AdapterError, match=r"took more than 0.2 s; a worker lets time pass by host.wait"):
         check_worker(blocks, seed=1, run_limit_s=0.2, name="blocks")
+
+
+def test_a_worker_that_swallows_its_end_is_told_so_and_runs_no_further() -> None:
+    names = []
+
+    def swallows(host: Host) -> None:
+        names.append(threading.current_thread().name)
+        while True:
+            with suppress(BaseException):
+                host.wait(TwinWorker(host).LOCK_MS)
+
+    def nests(host: Host) -> None:
+        while True:
+            with suppress(BaseException):
+                swallows(host)
+
+    for worker in (swallows, nests):
+        with pytest.raises(
+            AdapterError, match=r"the worker swallowed Crashed, 100 times; let it pass: except Exc"
+        ):
+            check_worker(worker, seed=1, run_limit_s=60)
+        with pytest.raises(AdapterError, match=r"swallowed Crashed"):
+            replay_worker(worker, corners(RETRY)[0])
+    assert len(names) == 4  # a worker that was left behind is not run on
+
+
+def test_a_worker_that_neither_calls_its_host_nor_ends_is_ended() -> None:
+    threads = []
+
+    def spins(host: Host) -> None:
+        threads.append(threading.current_thread())
+        while True:
+            pass
+
+    with pytest.raises(AdapterError, match=r"took more than 0.2 s"):
+        check_worker(spins, seed=1, run_limit_s=0.2)
+    assert [thread.is_alive() for thread in threads] == [False]
 
 
 @pytest.mark.parametrize("call", ["wait", "fetch"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Completion, Counted, Crashed, HostDelivery, Woken
+from peeklock.harness.host import Completion, Counted, HostDelivery, Woken
 from peeklock.harness.observation import Observation
 from peeklock.harness.scene import Scene, fetch_seen
 from peeklock.harness.schedule import (
@@ -195,7 +195,7 @@ class Stage(Watch):
     def count(self, metric: Counted) -> None:
         """See Host.count."""
         if self.dead:
-            raise Crashed
+            self._dies_again()
         if metric not in _METRICS:
             raise ValueError(f"count: metric is {metric!r}; allowed: {', '.join(_METRICS)}")
         if self.scene.setup.counts:
@@ -230,7 +230,7 @@ class Stage(Watch):
 
     def _enters(self, call: str, *numbers: int) -> None:
         if self.dead:
-            raise Crashed
+            self._dies_again()
         for number in numbers:
             if type(number) is not int or number < 0:
                 raise ValueError(f"{call}: {number!r}; allowed: a whole number of milliseconds, 0 or more")

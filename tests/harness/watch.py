@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from attrs import define, evolve
@@ -31,6 +32,8 @@ from peeklock.spec.evaluate import Record
 from peeklock.spec.protocol import PROMISES
 from peeklock.spec.state import Phase, Trouble
 
+MOST_SWALLOWED = 100
+"""So many calls may a worker make that was told that it is dead: to tidy up, it may need a few."""
 _FAR_MS = 10**15
 _AT_ONCE = (Phase.FETCHED, Phase.STOPPING, Phase.CANCELLING, Phase.ABANDONING, Phase.DECIDING)
 
@@ -70,6 +73,8 @@ class Watch:
         self.schedule = Schedule(setup.policy, setup.tolerances, setup.handlers)
         self.schedule.since_ms = scene.now_ms
         self.dead = False
+        self.when_swallowed: Callable[[], None] = lambda: None
+        self._raised_again = 0
         self._hand: InHand | None = None
         self._miscounted: Finding | None = None
         self._unseen: list[str] = []
@@ -162,6 +167,18 @@ class Watch:
     def _dies(self) -> NoReturn:
         self.dead = True
         self.scene.finding = self.scene.finding or self._miscounted
+        raise Crashed
+
+    def leave(self) -> None:
+        """Nobody waits for the worker any more: its next call does not return."""
+        self.dead, self._raised_again = True, MOST_SWALLOWED
+
+    def _dies_again(self) -> NoReturn:
+        """``Crashed`` once more; a worker that has swallowed it for long is held for ever, in its own thread."""
+        self._raised_again += 1
+        if self._raised_again > MOST_SWALLOWED:
+            self.when_swallowed()
+            threading.Event().wait()
         raise Crashed
 
     # What is owed, and when

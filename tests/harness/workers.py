@@ -26,7 +26,7 @@ from peeklock.harness.stores import subject_of
 from peeklock.harness.telling import kept
 from peeklock.harness.unreached import why_never
 from peeklock.harness.worker_failure import WorkerFailure, failure_of, tale_of, told
-from peeklock.harness.wrapping import AdapterError, Watchdog, check_callable, check_capabilities
+from peeklock.harness.wrapping import AdapterError, Overdue, Watchdog, check_callable, check_capabilities
 from peeklock.spec.capabilities import STANDARD, Capabilities
 from peeklock.spec.policy import Policy, find_policy
 
@@ -143,10 +143,10 @@ class _Check:
     fetched: bool = False
 
     def play(self, script: Script) -> Played:
-        """One run; ``AdapterError`` where the worker does not come back."""
+        """One run; ``AdapterError`` where the worker does not come back, or cannot be ended."""
         try:
             played = self.watchdog.run("run_worker", play, self.run_worker, script, self.setup)
-        except AdapterError:
+        except Overdue:
             raise AdapterError(
                 f"{self.subject}: one run took more than {self.watchdog.limit_s:g} s; a worker lets time pass by "
                 "host.wait, and neither sleeps nor blocks by itself"

@@ -25,6 +25,10 @@ class AdapterError(ValueError):
     """The adapter, and not the store's conduct, is wrong: what, where, and the remedy, in one line."""
 
 
+class Overdue(AdapterError):
+    """A call did not return in time."""
+
+
 Errors: TypeAlias = type[Exception] | Sequence[type[Exception]]
 """Exceptions of an adapter's own: one kind or several."""
 HERE = Path(__file__).parent
@@ -141,7 +145,7 @@ class Watchdog:
         self._thread.join()
 
     def run(self, what: str, call: Callable[..., Any], *args: object) -> Any:
-        """Make the call; ``AdapterError`` where it does not return in time."""
+        """Make the call; ``Overdue`` where it does not return in time."""
         try:
             self._due_s = time.monotonic() + self.limit_s
             try:
@@ -150,12 +154,12 @@ class Watchdog:
                 with self._lock:
                     self._due_s = None
                 if self._fired:
-                    raise _Overdue
-        except (KeyboardInterrupt, _Overdue):
+                    raise _Interrupt
+        except (KeyboardInterrupt, _Interrupt):
             if not self._fired:
                 raise
             self._fired = False
-            raise AdapterError(
+            raise Overdue(
                 f"{what} did not return within {self.limit_s:g} s; let it answer, or raise RetryableError "
                 "when the store is busy"
             ) from None
@@ -172,9 +176,12 @@ class Watchdog:
         if main and hasattr(signal, "pthread_kill") and callable(signal.getsignal(signal.SIGINT)):
             signal.pthread_kill(self._caller, signal.SIGINT)  # it ends a wait as well
         else:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self._caller), ctypes.py_object(_Overdue)
-            )
+            raise_in(self._caller, _Interrupt)
+
+
+def raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raise this in another thread, named by its ident, as soon as it runs Python code."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 class Unwatched:
@@ -186,7 +193,7 @@ class Unwatched:
         return call(*args)
 
 
-class _Overdue(BaseException):
+class _Interrupt(BaseException):
     """Raised in the thread of a call that takes too long."""
 
 
