@@ -49,7 +49,7 @@ class Blame:
         Where no promise is broken in all of them, those that are in some. The sight goes with each world, since a
         worker's number may differ from world to world. ``latest`` are the steps that the worker's latest may have been.
         """
-        if any(seen.call is Call.FETCH and seen.names_token for _, seen in ways):
+        if any(seen.call is Call.FETCH for _, seen in ways):
             if any(number == seen.token for core, seen in ways for number, _, _ in core.tokens):
                 return ("S4",)
             if all(_miscounts(core, seen) for core, seen in ways) and any(
@@ -166,7 +166,9 @@ def _kept_after(taken: TakenFrom) -> Record:
 
 
 def _miscounts(core: Core, seen: Sight) -> bool:
-    return seen.item is not None and core.state[1][seen.item][PLACE[attempt_count]] + 1 != seen.attempt
+    if seen.item is None or seen.attempt is None:
+        return False
+    return core.state[1][seen.item][PLACE[attempt_count]] + 1 != seen.attempt
 
 
 def _held(state: State, w: int) -> int:

@@ -277,7 +277,12 @@ class Monitor:
 
     def _latest_steps(self, seen: Observation) -> list[TakenFrom]:
         worlds, sight = self._latest.get(seen.worker or "", ((), None))
-        return [] if sight is None else [t for w in worlds for t in self.engine.steps(w.core, sight)]
+        if sight is None:
+            return []
+        steps = (t for w in worlds for t in self.engine.steps(w.core, sight))
+        return [
+            t for t in steps if t[1][0].item is not None
+        ]  # a fetch that found nothing leaves nothing in hand
 
     def described(self, world: World) -> tuple[str, ...]:
         """One state in words: each item, and each worker that has something in hand."""

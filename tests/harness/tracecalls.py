@@ -10,7 +10,7 @@ from attrs import frozen
 
 from peeklock.harness.history import Invoke, Outcome, Return
 from peeklock.harness.item_model import NEVER_MS, StoreAnswer, StoreCall
-from peeklock.harness.traceline import Line, Times
+from peeklock.harness.traceline import Line, Times, quoted
 from peeklock.harness.world import STARTS_TIMER
 from peeklock.spec.actions import Answer, Call
 
@@ -125,14 +125,16 @@ def _ends(line: Line, times: Times, number: int, begun: _Open) -> Return:
     client = line.typed("client", str)
     if client is not None and client != begun.client:
         raise line.wrong(
-            f"client is {client!r}; allowed: {begun.client!r}, who began the call {number}", "client"
+            f"client is {quoted(client)}; allowed: {quoted(begun.client)}, who began the call {number}",
+            "client",
         )
     outcome, answer = line.one_of("return", Outcome), line.one_of("answer", Answer)
     assert outcome is not None
     if (outcome, answer) not in ENDINGS:
         answers = [a.value for o, a in ENDINGS if o is outcome and a is not None]
         raise line.wrong(
-            f"answer is {line.data['answer']!r}; allowed with {outcome.value}: {', '.join(answers)}", "answer"
+            f"answer is {quoted(line.data['answer'])}; allowed with {outcome.value}: {', '.join(answers)}",
+            "answer",
         )
     item, token, attempt = line.typed("item", str), line.typed("token", str), line.typed("attempt", int)
     judged, at_ms = ENDINGS[outcome, answer], times.of(line)

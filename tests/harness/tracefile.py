@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from peeklock.harness.history import Invoke, Return
 from peeklock.harness.observation import Observation, shown
 from peeklock.harness.tracecalls import calls, is_of_call
-from peeklock.harness.traceline import Line, Times, TraceError, lines_of
+from peeklock.harness.traceline import Line, Times, TraceError, lines_of, quoted
 from peeklock.harness.traceseen import Look, seen_of_store, seen_of_workers
 from peeklock.harness.world import Scope
 from peeklock.spec.capabilities import STANDARD, Capabilities, CapabilitiesError
@@ -98,8 +98,9 @@ def read(path: Path) -> tuple[Header, Iterator[Entry]]:
 
 
 def _header(line: Line) -> Header:
-    if line.data.get("peeklock_trace") != VERSION:
-        found = line.data.get("peeklock_trace", "missing")
+    version = line.data.get("peeklock_trace")
+    if type(version) is not int or version != VERSION:
+        found = quoted(version) if "peeklock_trace" in line.data else "missing"
         raise line.wrong(f"peeklock_trace is {found}; allowed: {VERSION}", "peeklock_trace")
     line.known(OF_HEADERS)
     capabilities = None
@@ -112,7 +113,7 @@ def _header(line: Line) -> Header:
     for name in records:
         if name not in allowed:
             of = "" if capabilities is None else " of a store alone"
-            raise line.wrong(f"records names {name!r}; allowed{of}: {', '.join(allowed)}", "records")
+            raise line.wrong(f"records names {quoted(name)}; allowed{of}: {', '.join(allowed)}", "records")
     maximum = line.at_least("max_attempts", 1)
     if capabilities is not None and maximum is not None:
         raise line.wrong("max_attempts is of workers; allowed of a store alone: leave it out", "max_attempts")

@@ -50,14 +50,15 @@ class Line:
         try:
             self.data: dict[str, Any] = json.loads(text, object_pairs_hook=self._once)
         except json.JSONDecodeError as error:
-            cut = "" if text.endswith("\n") else "; it is the last line and was cut off: remove it"
+            is_cut = number > 1 and not text.endswith("\n")
+            cut = "; it is the last line and was cut off: remove it" if is_cut else ""
             raise self.wrong(f"not JSON: {error.msg}{cut}", column=error.colno) from None
         except TraceError:
             raise
         except (ValueError, RecursionError):
             raise self.wrong("not JSON of a trace: a number too long, or nested too deeply") from None
         if not isinstance(self.data, dict):
-            raise self.wrong(f"a {type(self.data).__name__}; allowed: an object")
+            raise self.wrong(f"the line is {quoted(self.data)}; allowed: an object")
 
     @property
     def place(self) -> str:
@@ -84,14 +85,14 @@ class Line:
         allowed = _members(kind)
         value = self.data[name]
         if not isinstance(value, str) or value not in allowed:
-            raise self.wrong(f"{name} is {_quoted(value)}; allowed: {', '.join(allowed)}", name)
+            raise self.wrong(f"{name} is {quoted(value)}; allowed: {', '.join(allowed)}", name)
         return allowed[value]  # type: ignore[return-value]
 
     def typed(self, name: str, kind: type) -> Any:
         """A field's value, of the type that it must have; None where it is not there."""
         value = self.data.get(name)
         if value is not None and type(value) is not kind:
-            raise self.wrong(f"{name} is {_quoted(value)}; allowed: {_KINDS[kind]}", name)
+            raise self.wrong(f"{name} is {quoted(value)}; allowed: {_KINDS[kind]}", name)
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ class Line:
         values = self.typed(name, list) or []
         for value in values:
             if type(value) is not str:
-                raise self.wrong(f"{name} has {_quoted(value)}; allowed: texts", name)
+                raise self.wrong(f"{name} has {quoted(value)}; allowed: texts", name)
         return tuple(values)
 
     def at_least(self, name: str, least: int) -> int | None:
@@ -113,7 +114,7 @@ class Line:
         """Refuse a field that means nothing."""
         for name in self.data:
             if name not in allowed:
-                raise self.wrong(f"unknown field {_quoted(name)}; allowed: {', '.join(allowed)}", name)
+                raise self.wrong(f"unknown field {quoted(name)}; allowed: {', '.join(allowed)}", name)
 
 
 @cache
@@ -121,8 +122,9 @@ def _members(kind: type[enum.Enum]) -> dict[str, enum.Enum]:
     return {m.value: m for m in kind}
 
 
-def _quoted(value: object) -> str:
-    text = ascii(value)
+def quoted(value: object) -> str:
+    """A value of the file as a message may have it: not too long, and a text by itself in single quotation marks."""
+    text = ascii(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from peeklock.harness.observation import Observation
-from peeklock.harness.traceline import Line, Times
+from peeklock.harness.traceline import Line, Times, quoted
 from peeklock.harness.world import STARTS_TIMER
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Result
@@ -22,6 +22,8 @@ COMPLETIONS = {
     "poison": (Result.POISON,),
     "failure": (Result.APPLICATION_ERROR, Result.POISON),
 }
+OF_DELIVERIES = ("item", "token", "attempt")
+"""What a fetch returned, or would have, had its response not been lost."""
 _TEXTS = ("worker", "item", "token")
 _OF_CALLS = ("answer", "effect", "attempt", "t_ms", "until_ms", "lasts_ms")
 OF_WORKERS = ("call", "event", "counts", *_TEXTS, *_OF_CALLS, "completion")
@@ -44,9 +46,18 @@ def seen_of_workers(lines: Iterator[Line], times: Times) -> Iterator[Observation
         seen = _seen(line, times)
         if seen.call is not Call.FETCH and seen.answer is Answer.NOTHING:
             raise line.wrong("answer is 'nothing'; allowed: for a fetch", "answer")
+        fetches = seen.call is Call.FETCH
+        if fetches and seen.item is None and _may_have_taken(seen):
+            raise line.wrong(
+                "a fetch that may have taken an item needs it; allowed: item, or answer nothing or an error, "
+                "or effect false",
+                "call",
+            )
+        # Workers are interchangeable: where none is named, each delivery has one of its own.
         if seen.worker is None and seen.token is not None:
-            # Workers are interchangeable: where none is named, each delivery has one of its own.
             seen = evolve(seen, worker=holders.setdefault(seen.token, f"of {seen.token}"))
+        elif seen.worker is None and fetches and seen.item is not None:
+            seen = evolve(seen, worker=f"of line {line.number}")
         yield seen
 
 
@@ -127,10 +138,17 @@ def _seen(line: Line, times: Times) -> Observation:
         raise line.wrong("allowed: with a token, a worker or an item, to say whose it is")
     answer, effect = line.one_of("answer", Answer), line.typed("effect", bool)
     if (answer is Answer.OK and effect is False) or (answer is Answer.NOTHING and effect):
-        raise line.wrong(f"effect is {effect}, which contradicts the answer", "effect")
+        raise line.wrong(f"effect is {quoted(effect)}, which contradicts the answer", "effect")
+    attempt = line.typed("attempt", int)
+    if call is Call.FETCH:
+        effect = _took(line, answer, effect)
+    elif attempt is not None:
+        raise line.wrong("attempt is of a fetch; allowed here: leave it out", "attempt")
     completion = line.typed("completion", str)
     if completion is not None and completion not in COMPLETIONS:
-        raise line.wrong(f"completion is {completion!r}; allowed: {', '.join(COMPLETIONS)}", "completion")
+        raise line.wrong(
+            f"completion is {quoted(completion)}; allowed: {', '.join(COMPLETIONS)}", "completion"
+        )
     at_ms, lasts_ms = times.of(line), line.at_least("lasts_ms", 0)
     until_ms = line.typed("until_ms", int)
     if until_ms is not None and (at_ms is None or until_ms < at_ms):
@@ -148,10 +166,29 @@ def _seen(line: Line, times: Times) -> Observation:
         token=token,
         answer=answer,
         effect=effect,
-        attempt=line.typed("attempt", int),
+        attempt=attempt,
         completions=COMPLETIONS.get(completion or "", ()),
         at_ms=at_ms,
         until_ms=until_ms,
         lasts_ms=lasts_ms,
         place=line.place,
     )
+
+
+def _may_have_taken(seen: Observation) -> bool:
+    """May the fetch have taken an item, and not as one whose response was lost does?"""
+    return bool(seen.effect) or (seen.effect is None and seen.answer in (None, Answer.OK))
+
+
+def _took(line: Line, answer: Answer | None, effect: bool | None) -> bool | None:
+    """Did the fetch take something? What it returned says so, though nobody saw its answer."""
+    returned = [name for name in OF_DELIVERIES if line.data.get(name) is not None]
+    if not returned:
+        return effect
+    if answer is Answer.NOTHING or effect is False:
+        against = "answer" if answer is Answer.NOTHING else "effect"
+        raise line.wrong(
+            f"{against} says that nothing was taken, and {returned[0]} what was; allowed: one of the two",
+            against,
+        )
+    return True

@@ -211,9 +211,11 @@ def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
         ((), "the file is empty"),
         (("{}",), "run.jsonl:1:1: peeklock_trace is missing; allowed: 1"),
         (('{"peeklock_trace": 2}',), "run.jsonl:1:2: peeklock_trace is 2; allowed: 1"),
+        (('{"peeklock_trace": true}',), "run.jsonl:1:2: peeklock_trace is true; allowed: 1"),
+        (("null",), "run.jsonl:1:1: the line is null; allowed: an object"),
         (('{"peeklock_trace": 1, "records": ["all"]}',), "records names 'all'; allowed: clock, counts"),
         ((HEADER, '{"call": "fetch", "it'), "run.jsonl:2:19: not JSON"),
-        ((HEADER, "[]"), "run.jsonl:2:1: a list; allowed: an object"),
+        ((HEADER, "[]"), "run.jsonl:2:1: the line is []; allowed: an object"),
         (
             (HEADER, '{"call": "steal", "item": "i1"}'),
             "run.jsonl:2:2: call is 'steal'; allowed: enqueue, fetch",
@@ -236,6 +238,22 @@ def test_lost_work_is_seen_in_the_effects(tmp_path: Path) -> None:
         (
             (HEADER, '{"call": "fetch", "attempt": "1"}'),
             "run.jsonl:2:19: attempt is '1'; allowed: a whole number",
+        ),
+        (
+            (HEADER, '{"call": "fetch", "item": "i1", "attempt": 5, "answer": "nothing"}'),
+            "run.jsonl:2:47: answer says that nothing was taken, and item what was; allowed: one of the two",
+        ),
+        (
+            (HEADER, '{"call": "fetch", "item": "i1", "token": "t1", "effect": false}'),
+            "run.jsonl:2:48: effect says that nothing was taken, and item what was; allowed: one of the two",
+        ),
+        (
+            (HEADER, ENQUEUE, '{"call": "fetch", "token": "t1"}'),
+            "run.jsonl:3:2: a fetch that may have taken an item needs it",
+        ),
+        (
+            (HEADER, '{"event": "the handler starts", "token": "t1", "attempt": 5}'),
+            "run.jsonl:2:48: attempt is of a fetch; allowed here: leave it out",
         ),
         ((HEADER, '{"call": "fetch", "colour": 1}'), "unknown field 'colour'; allowed: call, event"),
         (
@@ -273,3 +291,12 @@ def test_a_byte_that_is_not_utf_8_is_told_with_its_place(line: int, tmp_path: Pa
         _judged(path)
     column = lines[line].index("\xff") + 1
     assert str(caught.value) == f"{path}:{line + 1}:{column}: a byte that is not UTF-8, 0xff; allowed: UTF-8"
+
+
+def test_only_a_last_line_is_told_that_it_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    for text, was_cut in (("{", False), (f"{HEADER}\n{{", True), (f"{HEADER}\n{{\n", False)):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(TraceError, match="not JSON") as caught:
+            _judged(path)
+        assert ("was cut off" in str(caught.value)) is was_cut
