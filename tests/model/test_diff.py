@@ -33,18 +33,17 @@ def world(policy: Policy, faults: frozenset[str] = ALL, items: int = 2) -> World
 
 
 @cache
+def side(policy: Policy) -> Present:
+    return Present(policy.name, policy, world(policy, items=1))
+
+
 def behaviours(policy: Policy) -> Behaviours:
-    return Behaviours(world(policy))
+    return side(policy).behaviours
 
 
 @cache
 def automaton(policy: Policy, faults: frozenset[str] = ALL) -> Automaton:
-    return Behaviours(world(policy, faults)).automaton()
-
-
-@cache
-def side(policy: Policy) -> Present:
-    return Present(policy.name, policy, world(policy, items=1))
+    return side(policy).account.automaton if faults == ALL else Behaviours(world(policy, faults)).automaton()
 
 
 def difference(old: Policy, new: Policy) -> Difference:
