@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from peeklock.harness.report import ContractViolation
 from peeklock.harness.stores import check_store
 from peeklock.harness.telling import tale_of, told
 from peeklock.spec.actions import Answer, Call
-from peeklock.spec.capabilities import STANDARD, Capabilities, Order, Renewal
+from peeklock.spec.capabilities import STANDARD, Capabilities, Order, Renewal, UnknownToken
 from peeklock.spec.timed_store import Fault
 
 HERE = Path(__file__).parent
@@ -130,6 +131,20 @@ def test_a_token_that_was_never_issued_is_called_that() -> None:
     assert [step.call for step in failure.steps] == [Call.ACK]
 
 
+class RefusesStrangersOnly(PlainStore):
+    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
+        with contextlib.ExitStack() as stack:
+            if token in self.owner:
+                stack.enter_context(contextlib.suppress(PermanentError))
+            super().abandon(token, delay_ms, ignore_attempt)
+
+
+class ClearsAnothersLockInSilence(faulty_stores.AbandonClearsAnothersLock):
+    def abandon(self, token: str, delay_ms: int, ignore_attempt: bool) -> None:
+        with contextlib.suppress(PermanentError):
+            super().abandon(token, delay_ms, ignore_attempt)
+
+
 @pytest.mark.parametrize(
     ("make_store", "excuses"),
     [
@@ -137,8 +152,13 @@ def test_a_token_that_was_never_issued_is_called_that() -> None:
         (faulty_stores.TheYoungestFirst, ["order=Order.NONE"]),
         (faulty_stores.ProlongsLocks, ["renewal=Renewal.EXTENDS"]),
         (faulty_stores.AbandonsInSilence, ["abandon_unknown_token=UnknownToken.SILENT"]),
-        (faulty_stores.AttemptsAreNotCounted, ["attempt_counts=False"]),
-        (faulty_stores.CompletionsAreLost, ["completion=CompletionWrite.NONE"]),
+        # Declared so, less would be looked at.
+        (faulty_stores.AttemptsAreNotCounted, []),
+        (faulty_stores.CompletionsAreLost, []),
+        (faulty_stores.RefusedAcksEnqueue, []),
+        # Declared so, another run would not conform.
+        (faulty_stores.RenewalsDoNothing, []),
+        (ClearsAnothersLockInSilence, []),
         (faulty_stores.AcceptsStaleTokens, []),
         (SaysOkAgain, []),
         (CancelsAgain, []),
@@ -151,6 +171,19 @@ def test_the_capability_that_would_make_it_right_is_named(
     assert [excuse.in_python for excuse in failure.excuses] == excuses
     note = f"would conform if the store declared {' or '.join(excuses)}."
     assert (note in told(failure)) == bool(excuses)
+
+
+@pytest.mark.parametrize("make_store", [PlainStore, RefusesStrangersOnly])
+def test_a_store_that_should_say_nothing_of_a_token_is_told_so(make_store: Callable[[], PlainStore]) -> None:
+    failure = failure_of(make_store, Capabilities(abandon_unknown_token=UnknownToken.SILENT))
+    assert failure.promises == ("C4",)
+    text = told(failure)
+    assert "The store is declared silent of such tokens, so it must answer ok and change nothing" in text
+    assert "abandon → ok" in text
+
+
+def test_several_completions_are_told_in_the_plural() -> None:
+    assert "There are now 2 completions of i1" in told(failure_of(faulty_stores.RefusedAcksEnqueue))
 
 
 def test_what_is_declared_already_is_no_excuse() -> None:

@@ -156,3 +156,9 @@ def test_a_busy_wait_is_told_in_one_step_with_how_often() -> None:
     assert tale.steps[-1] == TaleStep(
         54, "worker 1", "wait until 5 ms, which is now", at_ms=5, mark="call 51 since time passed last"
     )
+
+
+def test_a_parameter_is_told_by_its_name_also_at_the_beginning_of_a_sentence() -> None:
+    later = _worker(abandon=lambda host, token, delay_ms, *more: host.abandon(token, delay_ms + 100, *more))
+    tale = _tale(later, Script(deliveries=(DeliveryPlan(acks=(PERMANENT,)),)))
+    assert tale.found[1].startswith("delay_ms is 200; allowed: 100")

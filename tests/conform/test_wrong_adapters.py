@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import faulty_stores
 import pytest
@@ -55,6 +55,59 @@ class _IsNotClosed(PlainStore):
         raise OSError("busy")
 
 
+class _SharesItsCompletions(PlainStore):
+    ALL: ClassVar[list[tuple[str, str]]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = self.ALL
+
+
+class _SharesItsRows(PlainStore):
+    EVER: ClassVar[set[str]] = set()
+
+    def enqueue(self, item: str, delay_ms: int) -> None:
+        if item in self.EVER:
+            raise LookupError(item)
+        self.EVER.add(item)
+        super().enqueue(item, delay_ms)
+
+
+class _ReturnsWhetherItDid(PlainStore):
+    def ack(self, token: str, completion: str | None) -> Any:
+        try:
+            super().ack(token, completion)
+        except faulty_stores.PermanentError:
+            return False
+
+
+class _Awaited(PlainStore):
+    async def fetch(self, lock_timeout_ms: int) -> Any:  # type: ignore[override]
+        return super().fetch(lock_timeout_ms)
+
+
+class _AwaitedAck(PlainStore):
+    async def ack(self, token: str, completion: str | None) -> None:  # type: ignore[override]
+        super().ack(token, completion)
+
+
+async def made_later() -> PlainStore:
+    return PlainStore()
+
+
+class _NoToken(PlainStore):
+    def new_token(self) -> str:
+        return ""
+
+
+def _raising(error: BaseException) -> type[PlainStore]:
+    class Raises(PlainStore):
+        def fetch(self, lock_timeout_ms: int) -> Any:
+            raise error
+
+    return Raises
+
+
 @pytest.mark.parametrize(
     ("make_store", "words"),
     [
@@ -80,10 +133,31 @@ class _IsNotClosed(PlainStore):
             PlainStore(),
             "make_store is a PlainStore; it should be a function that returns the adapter of a fresh,",
         ),
+        (lambda: SHARED, "make_store returned the same PlainStore again; is the store fresh and empty?"),
         (
-            lambda: SHARED,
+            _SharesItsCompletions,
             "before the first step: completions returned ('i1', 'result of step 3'); make_store should make a fresh,",
         ),
+        (
+            _SharesItsRows,
+            "step 1: _SharesItsRows.enqueue raised LookupError('i1') in test_wrong_adapters.py:",
+        ),
+        (_SharesItsRows, "permanent=…; is the store fresh and empty?"),
+        (
+            _ReturnsWhetherItDid,
+            "_ReturnsWhetherItDid.ack returned False; it should return None where it is done",
+        ),
+        (
+            _Awaited,
+            "step 2: _Awaited.fetch returned a coroutine; it should be a plain function that runs it to",
+        ),
+        (_AwaitedAck, "_AwaitedAck.ack returned a coroutine; it should be a plain function that runs it to"),
+        (made_later, "make_store returned a coroutine; it should be a plain function"),
+        (_NoToken, "a Delivery whose token is ''; it should be a text that is not empty"),
+        (_raising(KeyError("x")), "fetch raised KeyError('x') in test_wrong_adapters.py:"),
+        (_raising(GeneratorExit()), "fetch raised GeneratorExit in test_wrong_adapters.py:"),
+        (_raising(BaseException("odd")), "fetch raised BaseException('odd') in test_wrong_adapters.py:"),
+        (5, "make_store is an int; it should be a function"),
     ],
 )
 def test_a_wrong_adapter_is_told_in_one_line_with_the_remedy(make_store: Any, words: str) -> None:
@@ -98,6 +172,11 @@ def test_a_wrong_adapter_is_told_in_one_line_with_the_remedy(make_store: Any, wo
     ]
     assert caught.value.__suppress_context__
     assert caught.value.__cause__ is None
+
+
+def test_an_interrupt_passes_through_an_adapter() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        check_store(_raising(KeyboardInterrupt()), seed=1, settings=FEW)
 
 
 def test_an_exception_of_the_stores_own_counts_as_what_it_is_said_to_be() -> None:

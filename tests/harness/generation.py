@@ -203,7 +203,7 @@ def corners(capabilities: Capabilities, times: Times = VIRTUAL) -> Iterator[Prog
             yield _ended((*begun, made, evolve(made, fault=Fault.NONE)), capabilities, times)
             yield _ended((*begun, last, made), capabilities, times)
             yield _ended((*begun, over, made), capabilities, times)
-            yield _ended((*begun, over, again, made), capabilities, times)
+            yield _ended((*begun, over, again, made, again), capabilities, times)
             if fault is Fault.NONE:
                 yield _ended((*begun, evolve(made, delivery=0)), capabilities, times)
                 for end in gone:

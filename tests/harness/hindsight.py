@@ -55,32 +55,38 @@ class Excuse:
         value = f'"{self.value.value}"' if isinstance(self.value, Enum) else str(self.value).lower()
         return f'"{self.name}": {value}'
 
+    def declared_by(self, capabilities: Capabilities) -> Capabilities:
+        """The capabilities with this one among them."""
+        changed: dict[str, Any] = {self.name: self.value}
+        return evolve(capabilities, **changed)
 
-def excuses(run: Run, capabilities: Capabilities) -> tuple[Excuse, ...]:
-    """The capabilities with any one of which, declared, this run would conform."""
+
+def excuses(run: Run, capabilities: Capabilities) -> Iterator[Excuse]:
+    """The capabilities with any one of which, declared, this run would conform, seen as it was.
+
+    Not those under which less would be seen of it: they only hide what is wrong.
+    """
     calls = {seen.call for seen in run.observations}
-    found = []
     for field in fields(Capabilities):
         own = getattr(capabilities, field.name)
         for value in type(own) if isinstance(own, Enum) else (False, True):
-            changed: dict[str, Any] = {field.name: value}
-            declared = evolve(capabilities, **changed)
-            seen = tuple(_as_seen(one, declared) for one in run.observations)
-            if not calls <= set(declared.calls):
+            excuse = Excuse(field.name, value)
+            declared = excuse.declared_by(capabilities)
+            if not calls <= set(declared.calls) or not calls & _differing(capabilities, declared):
                 continue
-            if seen == run.observations and not calls & _differing(capabilities, declared):
+            if _sees_less(run, capabilities, declared):
                 continue
-            looks = {} if declared.completion is CompletionWrite.NONE else run.looks
-            if _judged(seen, looks, declared) is not None:
-                found.append(Excuse(field.name, value))
-    return tuple(found)
+            if _judged(run.observations, run.looks, declared) is not None:
+                yield excuse
 
 
-def _as_seen(seen: Observation, declared: Capabilities) -> Observation:
-    return evolve(
-        seen,
-        attempt=seen.attempt if declared.attempt_counts else None,
-        unasked=seen.unasked and declared.error_classes,
+def _sees_less(run: Run, capabilities: Capabilities, declared: Capabilities) -> bool:
+    """Would its completions not be looked at, or errors not be told apart?
+
+    Attempt counts that are not said change no call, so they excuse nothing that was seen.
+    """
+    return (bool(run.looks) and declared.completion is CompletionWrite.NONE) or (
+        capabilities.error_classes and not declared.error_classes
     )
 
 

@@ -352,8 +352,10 @@ class _Telling:
         where = self._where(seen)
         because = f": {where}." if where else "."
         word = {NOT_LIKE_THIS: "wrong answer", NOT_HERE: "not allowed here"}.get(reason, reason.rstrip("."))
-        named = word.startswith(tuple(f"{self.names.item(name)} " for name in self._items.values()))
-        return word, (word if named else word[0].upper() + word[1:]) + because
+        names = {self.names.item(name) for name in self._items.values()}
+        first = word.split(" ", 1)[0]
+        is_name = first in names or "_" in first
+        return word, (word if is_name else word[0].upper() + word[1:]) + because
 
     def _where(self, seen: Observation) -> str:
         """Where the item stood that the step is about; nothing where that is not known, or does not tell."""

@@ -21,11 +21,11 @@ from peeklock.harness.spec_store import refusals
 from peeklock.harness.standing import Standing
 from peeklock.harness.steps import NEVER_ISSUED
 from peeklock.harness.world import Scope, Violation, World
-from peeklock.spec.actions import ACKS, Answer, Call
-from peeklock.spec.capabilities import OF_COMPLETIONS, Capabilities
+from peeklock.spec.actions import ABANDONS, ACKS, Answer, Call
+from peeklock.spec.capabilities import OF_COMPLETIONS, Capabilities, UnknownToken
 from peeklock.spec.evaluate import PLACE
 from peeklock.spec.protocol import PROMISES
-from peeklock.spec.state import Row, completions, row
+from peeklock.spec.state import Row, completions, current, row
 from peeklock.spec.terms import Variable
 from peeklock.spec.timed_store import honest_actions, variant
 
@@ -34,6 +34,8 @@ _ROWS = list(Row)
 _QUEUED = frozenset(map(_ROWS.index, (Row.DELAYED, Row.READY, Row.LOCKED, Row.EXPIRED)))
 _NOT_QUEUED = frozenset(range(len(_ROWS))) - _QUEUED
 _FETCHABLE = frozenset(map(_ROWS.index, (Row.READY, Row.EXPIRED)))
+
+NOT_SILENT = "the store is declared silent of such tokens, so it must answer ok and change nothing"
 
 Looks: TypeAlias = Mapping[int, tuple[tuple[str, str], ...]]
 """The completions that were there, as (item, completion), by how many observations came before."""
@@ -159,7 +161,21 @@ class StoreJudge:
     def _stranger(self, seen: Observation) -> None:
         instead = not_for_strangers(seen, self.capabilities, self._tokens_unseen)
         if instead:
+            if self._should_be_silent(seen):
+                raise self._violation(instead, NOT_SILENT, ("C4",))
             raise self._violation(instead, "the token was never issued", ("S5", "C4"))
+
+    def _should_be_silent(self, seen: Observation) -> bool:
+        """Does it refuse an abandon whose token is current in no state, though it is declared to say nothing of it?"""
+        silent = self.capabilities.abandon_unknown_token is UnknownToken.SILENT
+        if not silent or seen.call not in ABANDONS or seen.answer is not Answer.PERMANENT:
+            return False
+        number = self._monitor.tokens.get(seen.token or "")
+        return not any(
+            of == number and w.state[1][item][PLACE[current]] == k
+            for w in self._monitor.worlds
+            for of, item, k in w.core.tokens
+        )
 
     def _had_no_row(self, seen: Observation) -> None:
         assert seen.item is not None
@@ -193,9 +209,12 @@ class StoreJudge:
                 Answer.OK: "the store should have refused this",
                 Answer.PERMANENT: "the store should have done this",
             }.get(seen.answer or Answer.RETRYABLE, reason)
+        promises = violation.promises
+        if self._should_be_silent(seen):
+            reason, promises = NOT_SILENT, ("C4",)
         # A completion more is seen by looking only: that is for ``also`` to name.
-        self._had_it_happened = violation.promises
-        promises = tuple(p for p in violation.promises if p not in OF_COMPLETIONS)
+        self._had_it_happened = promises
+        promises = tuple(p for p in promises if p not in OF_COMPLETIONS)
         return Violation(seen, violation.before, allowed, reason, promises, violation.told)
 
     def _narrow(self, item: str, variable: Variable, values: frozenset[int]) -> None:
@@ -237,7 +256,12 @@ Wrong: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
 def miscounted(item: str, number: int, possible: Iterable[int]) -> Wrong:
     """What is wrong where an item has so many completions."""
     right = tuple(f"{_counted(n)} of {shown(item)}" for n in sorted(possible))
-    return right, f"there is now {_counted(number)} of {shown(item)}", ("S2", "S3") if number > 1 else ("S3",)
+    are = "are" if number > 1 else "is"
+    return (
+        right,
+        f"there {are} now {_counted(number)} of {shown(item)}",
+        ("S2", "S3") if number > 1 else ("S3",),
+    )
 
 
 def unsent(item: str, completion: str) -> Wrong:

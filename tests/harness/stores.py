@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
-from attrs import define, field
+from attrs import define, evolve, field
 from hypothesis import Phase
 
 from peeklock.harness import outcomes
@@ -20,7 +20,7 @@ from peeklock.harness.coverage import covered
 from peeklock.harness.drive import Driver, Run
 from peeklock.harness.failure import Failure, making
 from peeklock.harness.generation import VIRTUAL, Times, corners, programs, real_times
-from peeklock.harness.hindsight import allowed_ends, excuses
+from peeklock.harness.hindsight import Excuse, allowed_ends, excuses
 from peeklock.harness.hunting import Attempt, Hunted, hunt
 from peeklock.harness.observation import Observation
 from peeklock.harness.plainer import plainer
@@ -50,6 +50,8 @@ SHORTENING_S = 10.0
 """How long a run that failed may be made plainer: for slow stores, since a quick one needs much less."""
 REPEATS = 5
 """How often a run that failed is made again, to see whether the store answers the same each time."""
+EXCUSING_S = 2.0
+"""How long to see whether a store conforms to other capabilities, which are then named as what it could declare."""
 RUNS_FOR_AN_EXAMPLE = 5
 """Runs that are made for each example of the profile in force, where no settings are given: a run costs little."""
 
@@ -165,10 +167,12 @@ class _Check:
     taken: Counter[str] = field(factory=Counter)
     calls: int = 0
     busy: int = 0
+    latest: Any = None
+    """The adapter that was made last."""
 
     def look_at_the_adapter(self) -> Times:
         """Has it all that is needed? And how long should locks last on it?"""
-        adapter = made_by(self.make_store, self.watchdog)
+        adapter = self._made()
         try:
             check_adapter(adapter, self.capabilities)
             if self.capabilities.virtual_clock:
@@ -192,7 +196,7 @@ class _Check:
 
     def run(self, program: Program) -> Run:
         """Take a program to a fresh store."""
-        adapter = made_by(self.make_store, self.watchdog)
+        adapter = self._made()
         driver = Driver(self._guarded(adapter), self.capabilities, may_be_busy=self.may_be_busy)
         try:
             run = driver.run(program)
@@ -250,6 +254,7 @@ class _Check:
 
     def failure(self, subject: str, run: Run, hunted: Hunted[Run | AdapterError], is_plain: bool) -> Failure:
         assert run.violation is not None
+        excused = self.excused(run)  # before it is made again: of a program the report has the latest run
         return Failure(
             subject,
             self.capabilities,
@@ -263,7 +268,7 @@ class _Check:
             run.steps,
             run.looks,
             allowed_ends(run, self.capabilities, may_be_busy=self.may_be_busy),
-            excuses(run, self.capabilities),
+            excused,
             making(self.make_store),
             Asking(
                 tuple(kind.__name__ for kind in self.retryable),
@@ -272,6 +277,29 @@ class _Check:
             ),
             is_plain,
         )
+
+    def excused(self, run: Run) -> tuple[Excuse, ...]:
+        """The capabilities with any one of which, declared, this run conforms, and all that are made first do.
+
+        None where the store is too slow to see that.
+        """
+        end_s = time.monotonic() + EXCUSING_S
+        return tuple(
+            excuse
+            for excuse in (excuses(run, self.capabilities) if self.capabilities.virtual_clock else ())
+            if evolve(self, capabilities=excuse.declared_by(self.capabilities)).conforms(run.program, end_s)
+        )
+
+    def conforms(self, program: Program, end_s: float) -> bool:
+        """Is nothing wrong with this run and all that are made first, by this time?"""
+        for one in (program, *corners(self.capabilities)):
+            try:
+                wrong = self.run(one).violation is not None
+            except AdapterError:
+                return False
+            if wrong or time.monotonic() > end_s:
+                return False
+        return True
 
     def otherwise(self, run: Run) -> tuple[Observation, ...] | None:
         """What is seen where the store answers the same calls otherwise; None where it always does the same."""
@@ -286,6 +314,16 @@ class _Check:
             if time.monotonic() > end_s:
                 break
         return None
+
+    def _made(self) -> Any:
+        adapter = made_by(self.make_store, self.watchdog)
+        if adapter is self.latest:
+            raise AdapterError(
+                f"make_store returned the same {type(adapter).__name__} again; is the store fresh and empty? It "
+                "should make a new one for each run"
+            )
+        self.latest = adapter
+        return adapter
 
     def _guarded(self, adapter: Any) -> Guarded:
         return Guarded(adapter, self.capabilities, self.watchdog, self.retryable, self.permanent)

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
+from peeklock.harness.program import BrokenProgram
 from peeklock.spec.actions import Answer
 from peeklock.spec.capabilities import Capabilities, CompletionWrite
 
@@ -54,6 +55,10 @@ _NEEDED_BY: dict[str, Callable[[Capabilities], bool]] = {
     "advance": lambda c: c.virtual_clock,
     "fail_next": lambda c: c.fault_injection,
 }
+_NOT_THE_ADAPTERS = (KeyboardInterrupt, BrokenProgram)
+"""What passes through a call, whoever was called."""
+_SAY_NOTHING = ("enqueue", "renew", "ack", "abandon")
+"""The methods that return nothing: one that says by its value that it did not do it would be taken for done."""
 _DECLARES = {
     "completions": "completion=CompletionWrite.NONE",
     "advance": "virtual_clock=False",
@@ -98,7 +103,7 @@ def made_by(make_store: Callable[[], Any], watchdog: Watchdog | Unwatched) -> An
     """The adapter that this function makes; ``AdapterError`` where it makes none."""
     remedy = "it should be a function that returns the adapter of a fresh, empty store"
     if not callable(make_store):
-        raise AdapterError(f"make_store is a {type(make_store).__name__}; {remedy}")
+        raise AdapterError(f"make_store is {_a(type(make_store).__name__)}; {remedy}")
     try:
         made = watchdog.run("make_store", make_store)
     except AdapterError:
@@ -107,7 +112,21 @@ def made_by(make_store: Callable[[], Any], watchdog: Watchdog | Unwatched) -> An
         raise AdapterError(f"make_store raised {said(error)}; {remedy}") from error
     if made is None:
         raise AdapterError(f"make_store returned None; {remedy}")
+    _must_be_awaited_by_none("make_store", made)
     return made
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "AEIOUaeiou" else f"a {kind}"
+
+
+def _must_be_awaited_by_none(what: str, value: object) -> None:
+    """``AdapterError`` for what somebody would have to await."""
+    if inspect.iscoroutine(value):
+        value.close()  # else Python warns of it as well
+        raise AdapterError(
+            f"{what} returned a coroutine; it should be a plain function that runs it to its end"
+        )
 
 
 def check_callable(
@@ -243,12 +262,15 @@ class Guarded:
             raise AdapterError(
                 f"{what} raised {said(error)}; it may answer, or raise RetryableError"
             ) from error
-        except (Exception, SystemExit) as error:
+        except _NOT_THE_ADAPTERS:
+            raise
+        except BaseException as error:
             name_of = type(error).__name__
             which = "RetryableError" if name in ("enqueue", "fetch") else "RetryableError or PermanentError"
+            also = "; is the store fresh and empty?" if name == "enqueue" else ""
             raise AdapterError(
                 f"{what} raised {said(error)}; it should raise {which}, or name {name_of} "
-                "in retryable=… or permanent=…"
+                f"in retryable=… or permanent=…{also}"
             ) from error
         return Told(Answer.OK, self._checked(what, name, value))
 
@@ -259,10 +281,13 @@ class Guarded:
             return self._checked(what, name, self.watchdog.run(what, getattr(self.adapter, name), *args))
         except AdapterError:
             raise
-        except (Exception, SystemExit) as error:
+        except _NOT_THE_ADAPTERS:
+            raise
+        except BaseException as error:
             raise AdapterError(f"{what} raised {said(error)}; it should not fail") from error
 
     def _checked(self, what: str, name: str, value: Any) -> Any:
+        _must_be_awaited_by_none(what, value)
         if name == "fetch":
             return None if value is None else self._delivery(what, value)
         if name == "cancel":
@@ -282,6 +307,11 @@ class Guarded:
                         f"{what} returned {pair!r}; it should return pairs of texts (item, completion)"
                     )
             return [tuple(pair) for pair in pairs]
+        if name in _SAY_NOTHING and value is not None:
+            ends = "RetryableError" if name == "enqueue" else "RetryableError or PermanentError"
+            raise AdapterError(
+                f"{what} returned {value!r}; it should return None where it is done, or raise {ends}"
+            )
         return None
 
     def _delivery(self, what: str, value: Any) -> Delivery:
@@ -293,7 +323,7 @@ class Guarded:
             text = getattr(value, name)
             if not isinstance(text, str) or not text:
                 raise AdapterError(
-                    f"{what} returned a Delivery whose {name} is {text!r}; it should be a text"
+                    f"{what} returned a Delivery whose {name} is {text!r}; it should be a text that is not empty"
                 )
         count = value.attempt_count
         if self.capabilities.attempt_counts and (not isinstance(count, int) or isinstance(count, bool)):
@@ -306,7 +336,10 @@ class Guarded:
 
 def said(error: BaseException) -> str:
     """An exception that a function of the adapter's or the worker's author raised, and in which line of theirs."""
-    told = " ".join(str(error).split())
+    plain = (
+        error.args[0] if isinstance(error, KeyError) and len(error.args) == 1 else error
+    )  # it quotes itself
+    told = " ".join(str(plain).split())
     name = f"{type(error).__name__}({told[:120]!r})" if told else type(error).__name__
     frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     outside = [(path, line) for path, line in frames if path.is_absolute() and path.parent != HERE]
