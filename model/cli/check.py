@@ -31,6 +31,7 @@ from peeklock.spec.deviations import NO_DEVIATIONS
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
 from peeklock.spec.promises import Promise
 from peeklock.spec.protocol import POSSIBILITIES
+from peeklock.spec.wording import many
 
 
 def add_parser(commands: Any) -> None:
@@ -144,7 +145,7 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs], unproved: s
             part = j.broken[0]
             say(
                 out,
-                f"  [bold]{j.promise.id}[/bold] after {len(part.trace.steps)} steps, "
+                f"  [bold]{j.promise.id}[/bold] after {many(len(part.trace.steps), 'step')}, "
                 f"where this is false: {part.part.text}.",
             )
             say(out, f"     {causes_in_words(j)}")
@@ -243,19 +244,20 @@ def _print_statistics(out: Console, result: Check) -> None:
     ended = "every state explored" if not result.stopped else f"stopped at {result.stopped}"
     say(
         out,
-        f"{name}: {ended}: {s.distinct:,} distinct states, {s.generated:,} steps, depth {s.depth}, {s.seconds:.1f} s",
+        f"{name}: {ended}: {many(s.distinct, 'distinct state')}, {many(s.generated, 'step')}, depth {s.depth}, "
+        f"{s.seconds:.1f} s",
     )
     if result.stopped and len(s.level_sizes) > 1:
         growth = s.level_sizes[-1] / max(s.level_sizes[-2], 1)
         say(
             out,
-            f"  covered: all runs of up to {s.depth} steps; the last level was {growth:.2f} times the one "
+            f"  covered: all runs of up to {many(s.depth, 'step')}; the last level was {growth:.2f} times the one "
             "before" + (", so more states than were covered are still to come" if growth > 1 else ""),
         )
     if result.stuck is not None:
         say(
             out,
-            f"  [bold red]stuck[/bold red] after {len(result.stuck.steps)} steps: nothing can change any more",
+            f"  [bold red]stuck[/bold red] after {many(len(result.stuck.steps), 'step')}: nothing can change any more",
         )
     if result.silently_gone:
         say(out, f"  never happened: {'; '.join(result.silently_gone)}")

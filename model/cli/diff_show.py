@@ -130,7 +130,7 @@ def _show_promises(out: Console, d: Difference) -> None:
     for broken in runs(d):
         out.print()
         for pid, text in broken.false:
-            steps = f"after {len(broken.run)} steps this is false"
+            steps = f"after {many(len(broken.run), 'step')} this is false"
             say(out, f"[bold]{pid}[/bold] under {escape(broken.title)}: {steps}: {escape(text)}")
         tell_run(out, list(broken.run), len(broken.run) - 1)
         for text in broken.needless:
@@ -231,7 +231,7 @@ def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
         about = f"{broken.ids} under {plain(broken.title)}: the shortest run that breaks {it}"
         false = (f"At its end this is false: {plain(text)} ({pid})." for pid, text in broken.false)
         needless = (f"Note: {plain(text)}." for text in broken.needless)
-        yield from _details(f"{about}, {len(broken.run)} steps", *false, _run(broken.run), *needless)
+        yield from _details(f"{about}, {many(len(broken.run), 'step')}", *false, _run(broken.run), *needless)
     yield from ("#### Behaviours of one delivery", "", *_behaviours(d, chapters))
     yield from ("#### Numbers", "", table(("", plain(d.old.title), plain(d.new.title)), numbers(d)), "")
     for text in remarks(d):

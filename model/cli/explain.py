@@ -18,6 +18,7 @@ from peeklock.model.verdicts import BrokenPart, Check, Judged, Verdict, check
 from peeklock.model.walks import position
 from peeklock.spec.narrative import Line
 from peeklock.spec.protocol import PROMISES
+from peeklock.spec.wording import many
 
 
 def add_parser(commands: Any) -> None:
@@ -86,7 +87,7 @@ def tale_of(judged: Judged, result: Check) -> Tale:
     found = [
         f'{judged.promise.id} is broken at step {len(lines)}, where this is false: "{first.part.text}".',
         *(
-            f'False too, after {len(other.trace.steps)} steps: "{other.part.text}".'
+            f'False too, after {many(len(other.trace.steps), "step")}: "{other.part.text}".'
             for other in judged.broken[1:]
         ),
     ]
@@ -120,12 +121,12 @@ def causes_in_words(judged: Judged) -> str:
     if not judged.causes:
         return "The smallest set of fault classes that breaks it was not looked for."
     sets = [" and ".join(sorted(c)) if c else "no fault at all" for c in judged.causes]
-    many = (
+    begins = (
         "The smallest sets of fault classes that break it: "
         if len(sets) > 1
         else "What it takes to break it: "
     )
-    return many + "; or ".join(sets) + "."
+    return begins + "; or ".join(sets) + "."
 
 
 def as_data(judged: Judged, result: Check) -> dict[str, Any]:

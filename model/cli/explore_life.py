@@ -13,8 +13,8 @@ from typing import TypeAlias
 from peeklock.model.lives import Moves
 from peeklock.spec.life import Life
 
-WIDTH, ROW, BOX, TALL = 370, 48, 80, 26
-FIRST, COLUMN = 78, 176
+WIDTH, ROW, BOX, TALL = 392, 48, 80, 26
+FIRST, COLUMN = 78, 198
 
 Place: TypeAlias = tuple[float, float]
 

@@ -16,7 +16,7 @@ from peeklock.spec.life import IN_HAND, Life, allowed_by
 from peeklock.spec.narrative import ITEM_TOLD, WORKER_TOLD, describe_item, describe_worker
 from peeklock.spec.state import BELIEF, HISTORY, issued, token, working_on
 from peeklock.spec.terms import BOOL, ITEM, WORKER, Sort, Variable
-from peeklock.spec.wording import item_name, token_name, told_variables, worker_name
+from peeklock.spec.wording import item_name, many, token_name, told_variables, worker_name
 
 _TOLD = told_variables((*WORKER_TOLD, *ITEM_TOLD))
 
@@ -87,11 +87,11 @@ class Walk:
         self.note = note
         other = f"another revision of the protocol ({of}; this is {mine})"
         if missing is None:
-            all_of = f"This link is of {other}; all of its {len(steps)} steps can be taken here, too."
+            all_of = f"This link is of {other}; all of its {many(len(steps), 'step')} can be taken here, too."
             return "" if of == mine else all_of
         why = f"step {self.at + 1} cannot be taken in this world under policy {world.variant.policy.name}"
         return (
-            f"Only {self.at} of the {len(steps)} steps of this link could be taken: "
+            f"Only {self.at} of the {many(len(steps), 'step')} of this link could be taken: "
             f"{why if of == mine else f'it is of {other}'}."
         )
 

@@ -8,6 +8,7 @@ import time
 from types import TracebackType
 
 from peeklock.model.search import Statistics
+from peeklock.spec.wording import many
 
 INTERVAL_SECONDS = 0.3
 
@@ -34,7 +35,7 @@ class Progress:
         """Show the numbers of a search that is under way."""
         rate = statistics.generated / max(statistics.seconds, 0.001) / 1e6
         self.show(
-            f"{statistics.distinct:,} states, depth {statistics.depth}, {left_in_level:,} left in this level, "
+            f"{many(statistics.distinct, 'state')}, depth {statistics.depth}, {left_in_level:,} left in this level, "
             f"{rate:.1f} million steps a second"
         )
 

@@ -240,6 +240,11 @@ def test_a_trace_of_the_model_is_the_same_kind_of_tale() -> None:
     assert tale.promises[0][1].startswith("no lost work")
 
 
+def test_lanes_stand_by_name_and_not_in_the_order_in_which_they_come_in() -> None:
+    steps = [TaleStep(k, who, "fetch") for k, who in enumerate(("worker 10", "time", "worker 2", "worker B"))]
+    assert Tale("a trace", tuple(steps)).lanes == ("worker 2", "worker 10", "worker B")
+
+
 # Text
 
 

@@ -259,6 +259,20 @@ def test_every_word_beside_a_worker_or_an_item_is_explained(page: Path) -> None:
 
 
 @pytest.mark.browser
+def test_no_arrow_of_the_drawing_runs_through_a_word(page: Path) -> None:
+    crossed = """[...document.querySelectorAll('#lives .cause')].filter(word => {
+        const {x, y, width, height} = word.getBBox();
+        return [...document.querySelectorAll('#lives path')].some(line =>
+            Array.from({length: Math.ceil(line.getTotalLength())}, (_, at) => line.getPointAtLength(at))
+                .some(p => x < p.x && p.x < x + width && y + 2 < p.y && p.y < y + height - 2));
+    }).map(word => word.textContent)"""
+    with Browser(page, 1280, 800) as tab:
+        tab.press("End")
+        assert tab.value("document.querySelectorAll('#lives .cause').length") >= 10
+        assert tab.value(crossed) == []
+
+
+@pytest.mark.browser
 def test_what_is_read_aloud_of_a_step_is_whole_sentences(page: Path) -> None:
     with Browser(page, 1280, 800) as tab:
         for _ in range(5):

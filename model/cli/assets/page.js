@@ -78,7 +78,7 @@ class Page {
     if (wasChoosing) this.focusChoice();
     const {moves} = this, last = this.walk.taken.at(-1);
     const where = last ? [`Step ${this.walk.at}: ${stepText(last)}`, ...last.truth].join("; ") : "The start";
-    at("said").textContent = `${where}. ${moves.length} step${moves.length === 1 ? "" : "s"} can be next.`;
+    at("said").textContent = `${where}. ${many(moves.length, "step")} can be next.`;
   }
 
   /** Goes to a position, along a run of the page where one leads there. */
@@ -104,8 +104,8 @@ class Page {
     const note = this.walk.goTo(run.position, run.note);
     this.walk.go(0);
     const steps = this.walk.path.length - 1;
-    const title = `${run.title}: ${steps} step${steps === 1 ? "" : "s"}.`;
-    this.note([before, note, `${title} Forward (→) follows it; leave it where you like.`].filter(text => text).join(" "));
+    const how = `${run.title}: ${many(steps, "step")}. Forward (→) follows it; leave it where you like.`;
+    this.note([before, note, how].filter(text => text).join(" "));
     this.draw();
   }
 
@@ -291,7 +291,7 @@ class Page {
     if (way) this.walk.lead(way);
     this.draw();
     this.note(way
-      ? `${id} can be broken in ${way.length} step${way.length > 1 ? "s" : ""} from here. Forward (→) takes them.`
+      ? `${id} can be broken in ${many(way.length, "step")} from here. Forward (→) takes them.`
       : `Nothing breaks ${id} within ${this.spec.data.mostSearched} states from here.`);
   }
 

@@ -57,12 +57,12 @@ class Walk {
         const why = of === this.spec.data.fingerprint
           ? `step ${k + 1} cannot be taken in this world under policy ${this.spec.data.policy}`
           : `it is of another revision of the protocol (${of}; this is ${this.spec.data.fingerprint})`;
-        return `Only ${k} of the ${steps.length} steps of this link could be taken: ${why}.`;
+        return `Only ${k} of the ${many(steps.length, "step")} of this link could be taken: ${why}.`;
       }
       this.take(move);
     }
     return of === this.spec.data.fingerprint ? "" : `This link is of another revision of the protocol (${of}; this is `
-      + `${this.spec.data.fingerprint}); all of its ${steps.length} steps can be taken here, too.`;
+      + `${this.spec.data.fingerprint}); all of its ${many(steps.length, "step")} can be taken here, too.`;
   }
 
   /** The promises that were broken on the way, each with the step that broke it. */
@@ -93,6 +93,7 @@ class Walk {
   }
 }
 
+const many = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 const lower = name => name.toLowerCase();
 const saysOtherwise = (spec, counts, life) => !spec.data.allowedBy[counts].includes(life);
 const stepText = move => `${move.who}: ${move.does}`
