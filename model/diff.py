@@ -201,9 +201,20 @@ class Difference:
         return next((s.stopped for s in (self.old, self.new) if s.stopped), "")
 
     @property
+    def is_empty(self) -> bool:
+        """Is nothing different, and was all of it searched? Numbers of states are not compared."""
+        told = (self.fields, *self.steps, self.changed, self.possibilities, self.groups, self.stopped)
+        return not any(told) and self.old.stuck == self.new.stuck
+
+    @property
     def findings(self) -> tuple[Promised, ...]:
         """The promises that the new side breaks where the old one kept them."""
         return tuple(p for p in self.promises if p.change in FINDINGS)
+
+    @property
+    def is_for_the_worse(self) -> bool:
+        """Does the new side break what the old one kept, or was a search stopped, so that it may?"""
+        return bool(self.findings or self.newly_stuck or self.stopped)
 
     @property
     def newly_stuck(self) -> bool:

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -89,16 +91,11 @@ class Revision:
         (package / "model").symlink_to(Path(__file__).resolve(strict=False).parent)
 
 
-class Revised:
-    """A side under the protocol of another revision. Close it: it has a process and a folder."""
+class _Searcher:
+    """The process that answers about a revision, and its folder."""
 
-    def __init__(
-        self, title: str, revision: Revision, policy: str, text: str | None, sizes: dict[str, Any]
-    ) -> None:
-        """``text`` is the policy file's, where the policy is one; ``sizes`` are those of :mod:`revisions_served`.
-
-        ``RevisionError`` when the revision cannot be searched.
-        """
+    def __init__(self, revision: Revision, files: Mapping[str, str]) -> None:
+        """``files`` are written beside its room, by their names. ``RevisionError`` when there is nothing to search."""
         if not revision.has_protocol:
             raise RevisionError(f"{revision.name}: has no spec/protocol.py, so there is nothing to compare")
         self._name = revision.name
@@ -106,9 +103,8 @@ class Revised:
         folder = Path(self._folder.name)
         try:
             revision.unpack(folder)
-            if text is not None:
-                policy = str(folder / Path(policy).name)
-                Path(policy).write_text(text, encoding="utf-8")
+            for name, text in files.items():
+                (folder / name).write_text(text, encoding="utf-8")
             self._errors = (folder / "errors").open("w+", encoding="utf-8", errors="replace")
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "peeklock.model.revisions_served"],
@@ -122,21 +118,9 @@ class Revised:
         except BaseException:
             self._folder.cleanup()
             raise
-        try:
-            self.account: Account = from_data(self._asked({"title": title, "policy": policy, **sizes}))
-        except (KeyError, TypeError) as error:
-            self.close()
-            raise RevisionError(f"{self._name}: its answer cannot be read: {error!r}") from None
-        except BaseException:
-            self.close()
-            raise
 
-    def runs(self, words: tuple[Word, ...]) -> list[tuple[Line, ...]]:
-        """For each word a shortest run, told; ``RevisionError`` for a word that no delivery has."""
-        asked = self._asked({"words": [word_data(w) for w in words]})
-        return [tuple(line_of(x) for x in run) for run in asked["runs"]]
-
-    def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
+    def asked(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a question of :mod:`revisions_served`; ``RevisionError`` when there is none."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -151,7 +135,7 @@ class Revised:
             )
         answer: dict[str, Any] = json.loads(said)
         if "error" in answer:
-            raise RevisionError(f"{self._name}: {answer['error'].replace(f'{self._folder.name}/', '')}")
+            raise RevisionError(f"{self._name}: {answer['error']}")
         return answer
 
     def _last_words(self) -> str:
@@ -170,6 +154,37 @@ class Revised:
         self._errors.close()
         self._folder.cleanup()
 
+
+class Revised:
+    """A side under the protocol of another revision. Close it: it has a process and a folder."""
+
+    def __init__(
+        self, title: str, revision: Revision, policy: str, text: str | None, sizes: dict[str, Any]
+    ) -> None:
+        """``text`` is the policy file's, where the policy is one; ``sizes`` are those of :mod:`revisions_served`.
+
+        ``RevisionError`` when the revision cannot be searched.
+        """
+        name = policy if text is None else Path(policy).name
+        self._searcher = _Searcher(revision, {} if text is None else {name: text})
+        try:
+            self.account: Account = from_data(self._searcher.asked({"title": title, "policy": name, **sizes}))
+        except (KeyError, TypeError) as error:
+            self.close()
+            raise RevisionError(f"{revision.name}: its answer cannot be read: {error!r}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def runs(self, words: tuple[Word, ...]) -> list[tuple[Line, ...]]:
+        """For each word a shortest run, told; ``RevisionError`` for a word that no delivery has."""
+        asked = self._searcher.asked({"words": [word_data(w) for w in words]})
+        return [tuple(line_of(x) for x in run) for run in asked["runs"]]
+
+    def close(self) -> None:
+        """End the process, and take the folder away."""
+        self._searcher.close()
+
     def __enter__(self) -> Revised:
         return self
 
@@ -177,3 +192,9 @@ class Revised:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def policies_at(revision: Revision) -> tuple[str, ...]:
+    """The named policies of a revision; ``RevisionError`` when it cannot be searched."""
+    with closing(_Searcher(revision, {})) as searcher:
+        return tuple(searcher.asked({"policies": None})["policies"])

@@ -1,7 +1,7 @@
 """The other process of :mod:`~peeklock.model.revisions`: searches the specification that it was started with.
 
-It reads lines of JSON and answers each with one: first which world, answered by the account of it; then words, each
-answered by a run.
+It reads lines of JSON and answers each with one: what it is asked is the names of its policies; or first which world,
+answered by the account of it, and then words, each answered by a run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from peeklock.model.world import World
 from peeklock.spec import protocol
 from peeklock.spec.actions import Action
 from peeklock.spec.faults import FAULTS, KNOWN_FAULTS
-from peeklock.spec.policy import Policy, find_policy
+from peeklock.spec.policy import POLICIES, Policy, find_policy
 from peeklock.spec.protocol import ACTIONS, Variant
 
 
@@ -56,9 +56,12 @@ def serve() -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         try:
-            if side is None:
+            answer: dict[str, Any]
+            if "policies" in asked:
+                answer = {"policies": list(POLICIES)}
+            elif side is None:
                 side = _side(asked)
-                answer: dict[str, Any] = to_data(side.account)
+                answer = to_data(side.account)
             else:
                 words = tuple(tuple(Letter(*a) for a in word) for word in asked["words"])
                 answer = {"runs": [[asdict(x) for x in run] for run in side.runs(words)]}

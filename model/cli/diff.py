@@ -7,8 +7,18 @@ import json
 from contextlib import ExitStack
 from typing import Any
 
-from peeklock.cli.diff_asked import asked
-from peeklock.cli.diff_show import markdown, show, worlds
+from attrs import evolve
+
+from peeklock.cli.diff_asked import Asked, asked
+from peeklock.cli.diff_show import (
+    Compared,
+    Every,
+    markdown,
+    markdown_of_every,
+    show,
+    show_every,
+    worlds,
+)
 from peeklock.cli.diff_words import Chapter, Part, chapters, letters, remarks, runs, summary
 from peeklock.cli.options import add_world_options
 from peeklock.cli.show import console
@@ -25,8 +35,9 @@ def add_parser(commands: Any) -> None:
         help="what can now happen that could not before, between two policies or revisions",
         description="Compare two policies, or two git revisions of the specification: promises, behaviours of a "
         "delivery gained and lost, each with a shortest run, and numbers. Exit code 0 when NEW breaks no promise that "
-        "OLD keeps, 1 when it does.",
-        epilog="example: peeklock diff before retry",
+        "OLD keeps, 1 when it does. Two bare revisions are compared in every policy that either has, and the exit code "
+        "is that of the worst; a bare revision beside anything else means its policy retry.",
+        epilog="example: peeklock diff before retry; or for two revisions: peeklock diff HEAD~1 HEAD --items 1",
     )
     forms = "before, retry, hardened, a policy file, or a git revision: REV, REV:NAME, REV:FILE.toml"
     parser.add_argument("old", metavar="OLD", help=forms)
@@ -41,30 +52,74 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare. 0 when the new side breaks no promise that the old one keeps, 1 when it does or a search was stopped."""
-    both = [asked(options.old), asked(options.new)]
-    titles = [a.title for a in both]
-    if titles[0] == titles[1]:
-        titles = [a.text for a in both]
+    old, new = asked(options.old), asked(options.new)
+    if old.is_bare and new.is_bare:
+        return _every(old, new, options)
+    old, new = (a.of("retry") if a.is_bare else a for a in (old, new))
+    compared = _compared(old, new, options)
+    if options.json:
+        _print_json(_data(compared))
+    elif options.markdown:
+        print(markdown(compared))
+    else:
+        show(console(), compared, options.runs)
+    return int(compared.difference.is_for_the_worse)
+
+
+def _every(old: Asked, new: Asked, options: argparse.Namespace) -> int:
+    """Compare every policy of two revisions. The exit code is the worst of them all."""
+    olds, news = old.policies(), new.policies()
+    policies: list[tuple[str, Compared | str]] = []
+    for name in dict.fromkeys((*olds, *news)):
+        if name in olds and name in news:
+            policies.append((name, _compared(old.of(name), new.of(name), options)))
+        else:
+            policies.append((name, old.heading if name in olds else new.heading))
+    every = Every(_heading(old, new), tuple(policies))
+    if options.json:
+        data = [
+            {
+                "policy": name,
+                "only": c if isinstance(c, str) else None,
+                "differs": isinstance(c, str) or not c.difference.is_empty,
+                "comparison": None if isinstance(c, str) else _data(c),
+            }
+            for name, c in policies
+        ]
+        _print_json({"title": every.heading, "summary": [t for t, _ in every.summary()], "policies": data})
+    elif options.markdown:
+        print(markdown_of_every(every))
+    else:
+        show_every(console(), every, options.runs)
+    return int(any(c.difference.is_for_the_worse for c in every.told))
+
+
+def _heading(old: Asked, new: Asked) -> str:
+    return f"{old.heading} -> {new.heading}"
+
+
+def _compared(old: Asked, new: Asked, options: argparse.Namespace) -> Compared:
+    """Search both sides and compare them; ``UsageError`` when one cannot be searched."""
+    if old.title == new.title:
+        old, new = (evolve(a, title=a.text) for a in (old, new))
     with ExitStack() as stack:
         sides = []
-        for title, side in zip(titles, both, strict=True):
-            sides.append(side.side(title, options, stack))
+        for a in (old, new):
+            sides.append(a.side(a.title, options, stack))
             if sides[-1].account.stopped == INTERRUPTED:
                 raise KeyboardInterrupt
-        old, new = sides
-        difference = Difference(old.account, new.account)
-        told = chapters(difference, old, new)
-    if options.json:
-        print(json.dumps(_data(difference, told), indent=2, ensure_ascii=False))
-    elif options.markdown:
-        print(markdown(difference, told))
-    else:
-        show(console(), difference, told, options.runs)
-    return 1 if difference.findings or difference.newly_stuck or difference.stopped else 0
+        difference = Difference(*(s.account for s in sides))
+        return Compared(_heading(old, new), difference, chapters(difference, *sides))
 
 
-def _data(d: Difference, told: list[Chapter]) -> dict[str, Any]:
+def _print_json(data: dict[str, Any]) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _data(compared: Compared) -> dict[str, Any]:
+    d = compared.difference
     return {
+        "title": compared.heading,
         "old": d.old.title,
         "new": d.new.title,
         "worlds": worlds(d),
@@ -97,7 +152,7 @@ def _data(d: Difference, told: list[Chapter]) -> dict[str, Any]:
         "old_refines_new": d.lost is None,
         "shortest_lost": None if d.lost is None else letters(d.lost),
         "shortest_gained": None if d.gained is None else letters(d.gained),
-        "behaviours": [_chapter(c) for c in told],
+        "behaviours": [_chapter(c) for c in compared.chapters],
         "numbers": {
             name: {
                 "acks": calls.acks,

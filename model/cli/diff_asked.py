@@ -14,7 +14,7 @@ from peeklock.cli.errors import UsageError, chosen_names
 from peeklock.cli.options import limits_of, world_of
 from peeklock.cli.progress import Progress
 from peeklock.model.diff_sides import Present, Side
-from peeklock.model.revisions import NoRepositoryError, Revised, Revision, RevisionError
+from peeklock.model.revisions import NoRepositoryError, Revised, Revision, RevisionError, policies_at
 from peeklock.spec.faults import KNOWN_FAULTS
 from peeklock.spec.policy import POLICIES, Policy, PolicyError, find_policy, read_policy
 
@@ -30,10 +30,35 @@ class Asked:
     policy: Policy | None = None
     """Where the protocol is the present one."""
     revision: Revision | None = None
-    """Where the protocol is that of another revision."""
+    """The revision that it is of. Where there is no policy the protocol is that revision's, too."""
     name: str = ""
+    """Which policy of that revision's protocol; empty where only the revision was typed."""
     file: str | None = None
     """The text of a policy file of that revision."""
+
+    @property
+    def heading(self) -> str:
+        """The title with the commit that it stands for."""
+        if self.revision is None or self.revision.commit.startswith(self.revision.name):
+            return self.title
+        return f"{self.title} ({self.revision.commit[:9]})"
+
+    @property
+    def is_bare(self) -> bool:
+        """Was a revision typed, and no policy?"""
+        return self.policy is None and not self.name
+
+    def of(self, policy: str) -> Asked:
+        """What a bare revision means for one of its policies."""
+        return evolve(self, text=f"{self.text}:{policy}", title=f"{self.title}:{policy}", name=policy)
+
+    def policies(self) -> tuple[str, ...]:
+        """The policies that a bare revision has; ``UsageError`` when they cannot be asked for."""
+        assert self.revision is not None
+        try:
+            return policies_at(self.revision)
+        except RevisionError as error:
+            raise UsageError(str(error)) from None
 
     def side(self, title: str, options: argparse.Namespace, open_until: ExitStack) -> Side:
         """Search it; ``UsageError`` when it cannot be. What it needs stays open as long as the stack."""
@@ -58,7 +83,7 @@ def asked(text: str) -> Asked:
         name, colon, rest = text.partition(":")
         if colon and rest not in POLICIES and not rest.endswith(".toml"):
             raise UsageError(f"{text}: no policy {rest!r} at a revision; allowed: {FORMS}")
-        return _at(text, Revision.found(name), rest or "retry")
+        return _at(text, Revision.found(name), rest)
     except NoRepositoryError as error:
         raise UsageError(
             f"unknown policy {text!r}, and no git checkout here in which it could be a revision ({error}); "
@@ -82,7 +107,7 @@ def _at(text: str, revision: Revision, name: str) -> Asked:
             policy = evolve(read_policy(path), source=text)
         except PolicyError as error:
             raise UsageError(str(error).replace(str(path), text)) from None
-    return Asked(text, text, policy)
+    return Asked(text, text, policy, revision)
 
 
 def _sizes(options: argparse.Namespace) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from attrs import frozen
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -46,9 +47,41 @@ MOST_OPEN = 2
 """Of more chapters a reader sees the headings first, and opens those that matter."""
 
 
-def title(d: Difference) -> str:
-    """What is compared."""
-    return f"{d.old.title} -> {d.new.title}"
+@frozen
+class Compared:
+    """Two sides compared, and what there is to tell of them."""
+
+    heading: str
+    difference: Difference
+    chapters: list[Chapter]
+
+
+@frozen
+class Every:
+    """Every policy of two revisions compared."""
+
+    heading: str
+    policies: tuple[tuple[str, Compared | str], ...]
+    """Each with its comparison, or with the title of the only side that has it."""
+
+    @property
+    def told(self) -> list[Compared]:
+        """The comparisons in which there is a difference."""
+        return [c for _, c in self.policies if isinstance(c, Compared) and not c.difference.is_empty]
+
+    def summary(self) -> list[tuple[str, bool]]:
+        """What each comes to, with whether it is for the worse."""
+        return [(f"{name}: {text}", is_bad) for name, c in self.policies for text, is_bad in (_outcome(c),)]
+
+
+def _outcome(compared: Compared | str) -> tuple[str, bool]:
+    if isinstance(compared, str):
+        return f"only {compared} has it, so there is nothing to compare it with", False
+    if compared.difference.is_empty:
+        return f"no difference in {'; '.join(worlds(compared.difference))}", False
+    told = summary(compared.difference)
+    bad = [text for text, is_bad in told if is_bad]
+    return "; ".join(bad) or f"{told[0][0]}; what differs is told below", bool(bad)
 
 
 def _faults(faults: tuple[str, ...]) -> str:
@@ -79,15 +112,28 @@ def changed_steps(d: Difference) -> list[str]:
 # On a terminal
 
 
-def show(out: Console, d: Difference, chapters: list[Chapter], with_runs: bool) -> None:
-    """The comparison on a terminal or in a pipe."""
-    say(out, f"[bold]{escape(title(d))}[/bold]: what can now happen that could not, and what no longer can")
+def show_every(out: Console, every: Every, with_runs: bool) -> None:
+    """What every policy comes to, and then each comparison in which there is a difference."""
+    _show_summary(out, f"{every.heading}, every policy", every.summary())
+    for compared in every.told:
+        out.print()
+        show(out, compared, with_runs)
+
+
+def _show_summary(out: Console, heading_: str, told: list[tuple[str, bool]]) -> None:
+    say(out, f"[bold]{escape(heading_)}[/bold]: what can now happen that could not, and what no longer can")
     out.print()
-    for text, is_bad in summary(d):
+    for text, is_bad in told:
         say(out, f"[bold red]✗[/bold red] {escape(text)}" if is_bad else f"- {escape(text)}")
+
+
+def show(out: Console, compared: Compared, with_runs: bool) -> None:
+    """The comparison on a terminal or in a pipe."""
+    d = compared.difference
+    _show_summary(out, compared.heading, summary(d))
     _show_changes(out, d)
     _show_promises(out, d)
-    _show_behaviours(out, d, chapters, with_runs)
+    _show_behaviours(out, d, compared.chapters, with_runs)
     out.print()
     grid = _grid("", d.old.title, d.new.title)
     for row in numbers(d):
@@ -191,16 +237,27 @@ def _grid(*headings: str) -> Table:
 # As Markdown
 
 
-def markdown(d: Difference, chapters: list[Chapter]) -> str:
+def markdown_of_every(every: Every) -> str:
+    """What every policy comes to, and each comparison in which there is a difference, for a pull request."""
+    head = "\n".join(_summary(f"{every.heading}, every policy", every.summary()))
+    return "\n".join((head, *map(markdown, every.told)))
+
+
+def markdown(compared: Compared) -> str:
     """The comparison for a pull request."""
-    return "\n".join(_markdown(d, chapters))
+    return "\n".join(_markdown(compared))
 
 
-def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
-    yield from (f"### peeklock: {plain(title(d))}", "")
-    for text, is_bad in summary(d):
+def _summary(heading_: str, told: list[tuple[str, bool]]) -> Iterator[str]:
+    yield from (f"### peeklock: {plain(heading_)}", "")
+    for text, is_bad in told:
         yield f"- {'**✗** ' if is_bad else ''}{plain(text)}"
     yield ""
+
+
+def _markdown(compared: Compared) -> Iterator[str]:
+    d = compared.difference
+    yield from _summary(compared.heading, summary(d))
     if d.fields:
         rows = ((f"`{n}`", plain(value_in_words(a)), plain(value_in_words(b))) for n, a, b in d.fields)
         yield from (table(("field", plain(d.old.title), plain(d.new.title)), rows), "")
@@ -232,7 +289,7 @@ def _markdown(d: Difference, chapters: list[Chapter]) -> Iterator[str]:
         false = (f"At its end this is false: {plain(text)} ({pid})." for pid, text in broken.false)
         needless = (f"Note: {plain(text)}." for text in broken.needless)
         yield from _details(f"{about}, {many(len(broken.run), 'step')}", *false, _run(broken.run), *needless)
-    yield from ("#### Behaviours of one delivery", "", *_behaviours(d, chapters))
+    yield from ("#### Behaviours of one delivery", "", *_behaviours(d, compared.chapters))
     yield from ("#### Numbers", "", table(("", plain(d.old.title), plain(d.new.title)), numbers(d)), "")
     for text in remarks(d):
         yield f"> {plain(text)}."

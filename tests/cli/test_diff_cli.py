@@ -249,7 +249,7 @@ def test_a_revision_of_the_specification_is_compared(
     )
     committed(empty_repository, "a refusal is never uncertain")
     status = subprocess.run(["git", "status", "--porcelain"], capture_output=True, check=True).stdout
-    assert run(["diff", "HEAD~1", "HEAD", "--json", *SMALL]) == 1
+    assert run(["diff", "HEAD~1:retry", "HEAD:retry", "--json", *SMALL]) == 1
     found = json.loads(capsys.readouterr().out)
     assert "S10" in found["broken"]
     assert found["fields"] == []
@@ -264,6 +264,58 @@ def test_a_revision_of_the_specification_is_compared(
     assert subprocess.run(["git", "status", "--porcelain"], capture_output=True, check=True).stdout == status
     assert run(["diff", "HEAD~1:hardened", "hardened", *CALM]) == 0
     assert "a delivery can look exactly the same" in capsys.readouterr().out
+
+
+def commit_of(revision: str) -> str:
+    done = subprocess.run(["git", "rev-parse", revision], capture_output=True, check=True, text=True)
+    return done.stdout[:9]
+
+
+def test_of_two_revisions_every_policy_is_compared(
+    empty_repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
+    committed(empty_repository, "as it is")
+    changed = Path("spec/policy.py")
+    text = changed.read_text(encoding="utf-8")
+    for old, new in (
+        ("    poison_ack=PoisonAck.RETRIED,\n", "    poison_ack=PoisonAck.ONCE,\n"),
+        ("(BEFORE, RETRY, HARDENED)}", '(RETRY, HARDENED, evolve(RETRY, name="late"))}'),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    changed.write_text(text, encoding="utf-8")
+    committed(empty_repository, "hardened sends a poison ack once")
+    tiny = ("--workers", "1", "--items", "1", "--only", "ack-permanent,expiry")
+    old_title, new_title = f"HEAD~1 ({commit_of('HEAD~1')})", f"HEAD ({commit_of('HEAD')})"
+    assert run(["diff", "HEAD~1", "HEAD", "--markdown", *tiny]) == 1
+    out = capsys.readouterr().out.replace("\\", "")
+    first, second = out.split("### peeklock: ")[1:]
+    lines = first.splitlines()
+    assert lines[0] == f"{old_title} -> {new_title}, every policy"
+    assert lines[2] == f"- before: only {old_title} has it, so there is nothing to compare it with"
+    assert lines[3].startswith("- retry: no difference in 1 worker, 1 item")
+    assert lines[4] == "- **✗** hardened: HEAD:hardened breaks S14, which HEAD~1:hardened keeps"
+    assert lines[5] == f"- late: only {new_title} has it, so there is nothing to compare it with"
+    assert second.startswith(
+        f"HEAD~1:hardened ({commit_of('HEAD~1')}) -> HEAD:hardened ({commit_of('HEAD')})"
+    )
+    assert "`poison_ack`" in second
+
+
+def test_of_two_revisions_each_policy_is_told_in_text_and_json(
+    empty_repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
+    committed(empty_repository, "as it is")
+    monkeypatch.setattr("peeklock.cli.diff_asked.policies_at", lambda revision: ("before",))
+    tiny = ("--workers", "1", "--items", "1", "--only", "ack-retryable")
+    assert run(["diff", "HEAD", "HEAD", *tiny]) == 0
+    assert "- before: no difference in 1 worker, 1 item" in capsys.readouterr().out
+    assert run(["diff", "HEAD", "HEAD", "--json", *tiny]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["policies"]
+    assert (found["policy"], found["only"], found["differs"]) == ("before", None, False)
+    assert found["comparison"]["broken"] == []
 
 
 def test_a_policy_file_is_compared_with_an_earlier_one_of_any_repository(
