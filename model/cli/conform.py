@@ -23,6 +23,7 @@ from peeklock.cli.progress import Progress
 from peeklock.harness.concurrent import check_programs
 from peeklock.harness.host import Host
 from peeklock.harness.lanes import as_text
+from peeklock.harness.options import MOST_AT_ONCE
 from peeklock.harness.program import BrokenProgram
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.stores import check_store
@@ -83,7 +84,7 @@ def add_parser(commands: Any) -> None:
                 "--concurrently",
                 type=int,
                 metavar="N",
-                help="start the program N times on one store, and make calls that overlap, in rounds",
+                help=f"start the program N times, 2 to {MOST_AT_ONCE}, on one store, and make calls that overlap",
             )
         if role == "worker":
             one.add_argument("--policy", default="retry", metavar="NAME|FILE.toml", help="default: retry")
@@ -117,8 +118,9 @@ def _checked(options: argparse.Namespace) -> list[str]:
         value = getattr(options, name)
         if not 0 < value < math.inf:
             raise UsageError(f"--{name} is {value:g}; allowed: more than 0")
-    if options.role == "store" and options.concurrently is not None and options.concurrently < 2:
-        raise UsageError(f"--concurrently is {options.concurrently}; allowed: 2 or more")
+    at_once = options.concurrently if options.role == "store" else None
+    if at_once is not None and not 2 <= at_once <= MOST_AT_ONCE:
+        raise UsageError(f"--concurrently is {at_once}; allowed: 2 to {MOST_AT_ONCE}")
     if options.examples < 1:
         raise UsageError(f"--examples is {options.examples}; allowed: 1 or more")
     if options.artifacts is not None:

@@ -245,7 +245,7 @@ def test_a_finding_is_told_where_its_files_cannot_be_written(tmp_path: Path) -> 
     place = tmp_path / "taken"
     place.write_text("a file\n")
     with pytest.raises(ContractViolation) as caught:
-        check_store(faulty_stores.LocksNeverExpire, seed=1, artifacts=place)
+        check_store(faulty_stores.LocksNeverExpire, seed=1, artifacts=str(place))
     assert str(caught.value).splitlines()[-1] == f"could not write to {place}: Not a directory"
     assert caught.value.failure.promises
     assert place.read_text() == "a file\n"

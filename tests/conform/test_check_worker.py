@@ -184,7 +184,7 @@ def test_a_finding_is_told_where_its_files_cannot_be_written(tmp_path: Path) -> 
     place = tmp_path / "taken"
     place.write_text("a file\n")
     with pytest.raises(ContractViolation) as caught:
-        check_worker(runs(NeverRenews), artifacts=place)
+        check_worker(runs(NeverRenews), artifacts=str(place))
     assert str(caught.value).splitlines()[-1] == f"could not write to {place}: Not a directory"
 
 

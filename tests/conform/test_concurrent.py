@@ -189,7 +189,9 @@ def test_a_finding_is_told_where_its_files_cannot_be_written(tmp_path: Path) -> 
     place = tmp_path / "taken"
     place.write_text("a file\n")
     with pytest.raises(ContractViolation) as caught:
-        check_store_concurrently(lambda: RacyStore("forgets completions"), PLAIN, rounds=20, artifacts=place)
+        check_store_concurrently(
+            lambda: RacyStore("forgets completions"), PLAIN, rounds=20, artifacts=str(place)
+        )
     assert str(caught.value).splitlines()[-1] == f"could not write to {place}: Not a directory"
 
 

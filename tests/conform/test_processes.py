@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import traceback
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from reference import ERRORS
@@ -17,6 +19,7 @@ from shared_stores import (
     sqlite_store_in_real_time_at,
 )
 
+from peeklock.harness import concurrent
 from peeklock.harness.concurrent import check_store_by_processes
 from peeklock.harness.report import ContractViolation
 from peeklock.harness.wrapping import AdapterError
@@ -70,5 +73,17 @@ def test_a_process_that_hangs_is_ended() -> None:
 def test_what_another_process_cannot_find_is_refused() -> None:
     with pytest.raises(AdapterError, match=r"allowed: functions and classes at the top of a module"):
         check_store_by_processes(lambda place: sqlite_store_at(place))
-    with pytest.raises(ValueError, match="2 or more"):
+    with pytest.raises(ValueError, match="2 to 64"):
         check_store_by_processes(sqlite_store_at, processes=1)
+
+
+def test_an_interrupt_comes_out_bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupts(rounds: int, calls: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(concurrent, "check_programs", partial(concurrent.check_programs, watch=interrupts))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        check_store_by_processes(sqlite_store_at, processes=2, **ERRORS)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [f.name for f in frames][1:] == ["check_store_by_processes"]
+    assert caught.value.__suppress_context__

@@ -155,6 +155,7 @@ def test_what_a_worker_does_not_report_is_named(
         (["worker", "--", ""], "no program is given; allowed: peeklock conform worker [options] -- CMD ..."),
         (["store", "node", "x.mjs"], "no -- before 'node'; allowed: "),
         (["store", "--examples", "0", "--", "x"], "--examples is 0; allowed: 1 or more"),
+        (["store", "--concurrently", "1000000", "--", "x"], "--concurrently is 1000000; allowed: 2 to 64"),
         (["store", "--timeout", "-1", "--", "x"], "--timeout is -1; allowed: more than 0"),
         (["store", "--timeout", "nan", "--", "x"], "--timeout is nan; allowed: more than 0"),
         (["store", "--artifacts", __file__, "--", "x"], "cannot be made: File exists"),

@@ -80,7 +80,7 @@ def test_a_program_that_cannot_be_one_of_several_is_refused(capsys: pytest.Captu
 
 def test_fewer_than_two_are_not_several(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["conform", "store", "--concurrently", "1", "--", *STORE]) == 2
-    assert "--concurrently is 1; allowed: 2 or more" in capsys.readouterr().err
+    assert "--concurrently is 1; allowed: 2 to 64" in capsys.readouterr().err
 
 
 def test_a_program_that_dies_is_told_and_no_other_is_left(

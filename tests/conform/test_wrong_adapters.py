@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from hypothesis import settings
 
 from peeklock.harness.concurrent import check_store_by_processes, check_store_concurrently
 from peeklock.harness.stores import check_store
+from peeklock.harness.workers import check_worker
 from peeklock.harness.wrapping import AdapterError, errors_of
 
 SHARED = PlainStore()
@@ -217,6 +219,44 @@ def test_a_slip_in_what_is_said_of_a_store_is_told_in_one_line(
     with pytest.raises(AdapterError) as caught:
         check(at_place if check is check_store_by_processes else PlainStore, **said)
     assert words in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [f.name for f in frames][1:] == [check.__name__]
+
+
+@pytest.mark.parametrize(
+    ("check", "said", "words"),
+    [
+        (check, said, words)
+        for said, words in (
+            ({"seed": "a"}, "seed is 'a'; allowed: a whole number"),
+            ({"artifacts": 3}, "artifacts is 3; allowed: the path of a folder"),
+            ({"name": 3}, "name is 3; allowed: a text"),
+        )
+        for check in (check_store, check_worker, check_store_concurrently, check_store_by_processes)
+    ]
+    + [
+        (check, said, words)
+        for said, words in (
+            ({"budget_s": "x"}, "budget_s is 'x'; allowed: seconds, 0 or more"),
+            ({"budget_s": -1}, "budget_s is -1; allowed: seconds, 0 or more"),
+            ({"settings": 3}, "settings is 3; allowed: hypothesis.settings(...)"),
+        )
+        for check in (check_store, check_worker)
+    ]
+    + [
+        (check_worker, {"run_limit_s": math.inf}, "run_limit_s is inf; allowed: seconds, more than 0"),
+        (check_store, {"call_limit_s": 0}, "call_limit_s is 0; allowed: seconds, more than 0"),
+        (check_store_concurrently, {"threads": 1_000}, "threads is 1000; allowed: 2 to 64"),
+        (check_store_by_processes, {"processes": 1}, "processes is 1; allowed: 2 to 64"),
+        (check_store_by_processes, {"rounds": 0}, "rounds is 0; allowed: a whole number, 1 or more"),
+    ],
+)
+def test_an_option_that_cannot_be_is_told_in_one_line(
+    check: Callable[..., object], said: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(AdapterError) as caught:
+        check(at_place if check is check_store_by_processes else PlainStore, **said)
+    assert str(caught.value) == words
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert [f.name for f in frames][1:] == [check.__name__]
 

@@ -26,6 +26,7 @@ from peeklock.harness.coverage import Coverage
 from peeklock.harness.crew import Aim, Crew, Handle, Recorder, Worker, switching_often
 from peeklock.harness.history import Begins, Invoke, Operation, Return, joined
 from peeklock.harness.item_model import StoreAnswer
+from peeklock.harness.options import check_options
 from peeklock.harness.program import BrokenProgram
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.serving import Served, command_of
@@ -85,12 +86,9 @@ def check_store_concurrently(
     may take, in seconds. ``retryable``, ``permanent`` and ``artifacts`` are as in ``check_store``.
 
     ``ContractViolation`` with the calls that no order explains, ``Inconclusive`` where nothing can be said,
-    ``AdapterError`` where the adapter is at fault or its calls do not return, ``ValueError`` for fewer than two
-    threads.
+    ``AdapterError`` where the adapter or an option is at fault, or its calls do not return.
     """
     __tracebackhide__ = True
-    if threads < 2:
-        raise ValueError(f"threads is {threads}; allowed: 2 or more")
 
     def guarded(adapter: Any) -> Guarded:
         return Guarded(adapter, capabilities, Unwatched(), *errors)
@@ -107,7 +105,9 @@ def check_store_concurrently(
         finally:
             _close(client)
 
+    limits = {"seconds": seconds, "rounds": rounds, "seed": seed, "call_limit_s": call_limit_s}
     try:
+        check_options(threads=threads, name=name, artifacts=artifacts, **limits)
         errors = errors_of("retryable", retryable), errors_of("permanent", permanent)
         store = made_by(make_store, Unwatched())
         check_adapter(store, capabilities)
@@ -119,7 +119,7 @@ def check_store_concurrently(
             )
         finally:
             _close(store)
-    except AdapterError as error:
+    except (AdapterError, KeyboardInterrupt) as error:
         raise error.with_traceback(None) from None
 
 
@@ -147,6 +147,8 @@ def check_store_by_processes(
     __tracebackhide__ = True
     try:
         check_capabilities(capabilities)
+        limits = {"seconds": seconds, "rounds": rounds, "seed": seed, "call_limit_s": call_limit_s}
+        check_options(processes=processes, name=name, artifacts=artifacts, **limits)
         own = errors_of("retryable", retryable), errors_of("permanent", permanent)
         command = command_of(Served(open_store, capabilities, *own))
         return check_programs(
@@ -162,6 +164,8 @@ def check_store_by_processes(
         )
     except (AdapterError, BrokenProgram) as error:
         raise AdapterError(str(error)) from None
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
 
 
 def check_programs(
@@ -183,8 +187,7 @@ def check_programs(
     that were made. ``BrokenProgram`` where one of them does not keep to the wire format.
     """
     __tracebackhide__ = True
-    if programs < 2:
-        raise ValueError(f"processes is {programs}; allowed: 2 or more")
+    check_options(processes=programs)
     with ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="peeklock-"))
         patience_s = max(call_limit_s, DEFAULT_TIMEOUT_S)  # to begin takes longer than a call

@@ -23,6 +23,7 @@ from peeklock.harness.generation import VIRTUAL, Times, corners, programs, real_
 from peeklock.harness.hindsight import Excuse, allowed_ends, excuses
 from peeklock.harness.hunting import Attempt, Hunted, hunt
 from peeklock.harness.observation import Observation
+from peeklock.harness.options import check_options
 from peeklock.harness.plainer import plainer
 from peeklock.harness.replay import parted_at
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
@@ -85,6 +86,17 @@ def check_store(
     ``AdapterError`` where the adapter is at fault.
     """
     __tracebackhide__ = True
+    try:
+        check_options(
+            settings=settings,
+            seed=seed,
+            call_limit_s=call_limit_s,
+            budget_s=budget_s,
+            name=name,
+            artifacts=artifacts,
+        )
+    except AdapterError as error:
+        raise error.with_traceback(None) from None
     subject = name or subject_of(make_store)
     with Watchdog(call_limit_s) as watchdog:
         try:

@@ -103,8 +103,9 @@ def kept(failure: Failure, tale: Tale, artifacts: Path | str | None) -> tuple[st
         return ()
     try:
         return tuple(f"written to {path}" for path in write(failure, tale, Path(directory)))
-    except OSError as error:
-        return (f"could not write to {directory}: {error.strerror}",)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return (f"could not write to {directory}: {reason}",)
 
 
 def write(failure: Failure, tale: Tale, directory: Path) -> tuple[Path, ...]:

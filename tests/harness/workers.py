@@ -15,6 +15,7 @@ from peeklock.harness.corners import corners
 from peeklock.harness.coverage import Coverage
 from peeklock.harness.host import RunWorker
 from peeklock.harness.hunting import Attempt, Hunted, hunt
+from peeklock.harness.options import check_options
 from peeklock.harness.playing import Played, play
 from peeklock.harness.report import ContractViolation, Inconclusive, Report
 from peeklock.harness.scene import Setup
@@ -60,6 +61,17 @@ def check_worker(
     said, ``AdapterError`` for a worker that cannot be run, ``PolicyError`` for a policy that is none.
     """
     __tracebackhide__ = True
+    try:
+        check_options(
+            settings=settings,
+            seed=seed,
+            run_limit_s=run_limit_s,
+            budget_s=budget_s,
+            name=name,
+            artifacts=artifacts,
+        )
+    except AdapterError as error:
+        raise error.with_traceback(None) from None
     setup = setup_of(policy, capabilities, counts, handlers, tolerances)
     subject = name or subject_of(run_worker)
     check_callable(subject, run_worker, "run_worker", ("host",))
