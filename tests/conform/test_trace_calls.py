@@ -275,6 +275,14 @@ def test_of_a_long_run_the_latest_calls_are_told(tmp_path: Path) -> None:
             ":4:2: id 1 is not above 1, which was used before; allowed: ids that",
         ),
         ([*ENQUEUED, ends(1)], ":4:2: the call 1 ended before; allowed: one return for each invoke"),
+        (
+            [*ENQUEUED, begins(2, "enqueue", item="i1")],
+            "item 'i1' was enqueued before (line 3); allowed: a name of its own for each enqueue",
+        ),
+        (
+            [ENQUEUED[0], begins(2, "enqueue", item="i1"), ENQUEUED[1], ends(2)],
+            ":5:11: item 'i1' was enqueued before (line 4); allowed: a name of its own",
+        ),
         ([*ENQUEUED, ends(7)], ":4:2: the call 7 never began; allowed: one return for each invoke, after it"),
         ([*FETCHED[:3], ends(2, client="B")], ":5:27: client is 'B'; allowed: 'A', who began the call 2"),
         (

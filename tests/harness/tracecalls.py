@@ -10,7 +10,7 @@ from attrs import frozen
 
 from peeklock.harness.history import Invoke, Outcome, Return
 from peeklock.harness.item_model import NEVER_MS, StoreAnswer, StoreCall
-from peeklock.harness.traceline import Line, Times, quoted
+from peeklock.harness.traceline import Enqueued, Line, Times, quoted
 from peeklock.harness.world import STARTS_TIMER
 from peeklock.spec.actions import Answer, Call
 
@@ -33,6 +33,7 @@ ENDINGS = {
 class _Open:
     call: Call
     client: str | None
+    items: tuple[str, ...]
 
 
 def is_of_call(line: Line) -> bool:
@@ -47,6 +48,7 @@ def calls(path: Path, lines: Iterator[Line], times: Times) -> Iterator[Invoke | 
     """
     endless = _endless(path)
     running: dict[int, _Open] = {}
+    enqueued = Enqueued()
     latest = 0
     for line in lines:
         if not is_of_call(line):
@@ -64,13 +66,20 @@ def calls(path: Path, lines: Iterator[Line], times: Times) -> Iterator[Invoke | 
                 raise line.wrong(f"id {number} {again}; allowed: ids that grow from call to call", "id")
             latest = number
             called = _begins(line, times)
-            running[number] = _Open(called.call, called.caller or None)
+            if called.call is Call.ENQUEUE:
+                enqueued.refuse(line, called.items[0], "item")
+            running[number] = _Open(called.call, called.caller or None, called.items)
             yield Invoke(number, called, number not in endless)
             continue
         if number not in running:
             was = "ended before" if number <= latest else "never began"
             raise line.wrong(f"the call {number} {was}; allowed: one return for each invoke, after it", "id")
-        yield _ends(line, times, number, running.pop(number))
+        begun = running.pop(number)
+        ended = _ends(line, times, number, begun)
+        if begun.call is Call.ENQUEUE and ended.outcome is Outcome.OK and ended.result.answer is Answer.OK:
+            enqueued.refuse(line, begun.items[0], "return")  # both may have been open
+            enqueued.add(line, begun.items[0])
+        yield ended
 
 
 def _endless(path: Path) -> frozenset[int]:

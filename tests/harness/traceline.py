@@ -19,6 +19,8 @@ _KINDS = {
     dict: "an object",
 }
 MOST_QUOTED = 60
+MOST_ENQUEUED = 10_000
+"""So many enqueues back it is known whether an item was enqueued before."""
 _STRAYS = "\udc00"
 """What a byte that is not UTF-8 is read as is so much more than the byte."""
 _STRAY = re.compile("[\udc80-\udcff]")
@@ -126,6 +128,28 @@ def quoted(value: object) -> str:
     """A value of the file as a message may have it: not too long, and a text by itself in single quotation marks."""
     text = ascii(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= MOST_QUOTED else text[: MOST_QUOTED - 1] + "…"
+
+
+class Enqueued:
+    """Which items of a file were enqueued, and in which lines: of the latest so many, whatever the file's length."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, int] = {}
+
+    def refuse(self, line: Line, item: str, about: str) -> None:
+        """``TraceError`` where the item was enqueued before: the specification has each item once in a run."""
+        if item in self._lines:
+            raise line.wrong(
+                f"item {quoted(item)} was enqueued before (line {self._lines[item]}); "
+                "allowed: a name of its own for each enqueue",
+                about,
+            )
+
+    def add(self, line: Line, item: str) -> None:
+        """It is enqueued here."""
+        self._lines[item] = line.number
+        if len(self._lines) > MOST_ENQUEUED:
+            del self._lines[next(iter(self._lines))]
 
 
 class Times:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from peeklock.harness.observation import Observation
-from peeklock.harness.traceline import Line, Times, quoted
+from peeklock.harness.traceline import Enqueued, Line, Times, quoted
 from peeklock.harness.world import STARTS_TIMER
 from peeklock.spec.actions import Answer, Call, Event, Metric
 from peeklock.spec.state import Result
@@ -41,9 +41,10 @@ class Look:
 def seen_of_workers(lines: Iterator[Line], times: Times) -> Iterator[Observation]:
     """What was seen of workers and their store; ``TraceError`` for a line that is wrong."""
     holders: dict[str, str] = {}
+    enqueued = Enqueued()
     for line in lines:
         line.known(OF_WORKERS)
-        seen = _seen(line, times)
+        seen = _seen(line, times, enqueued)
         if seen.call is not Call.FETCH and seen.answer is Answer.NOTHING:
             raise line.wrong("answer is 'nothing'; allowed: for a fetch", "answer")
         fetches = seen.call is Call.FETCH
@@ -63,7 +64,7 @@ def seen_of_workers(lines: Iterator[Line], times: Times) -> Iterator[Observation
 
 def seen_of_store(lines: Iterator[Line], times: Times) -> Iterator[Observation | Look]:
     """What was seen of a store alone; ``TraceError`` for a line that is wrong."""
-    clients = _Clients()
+    clients, enqueued = _Clients(), Enqueued()
     seen_before = False
     for line in lines:
         if "completions" in line.data:
@@ -74,7 +75,7 @@ def seen_of_store(lines: Iterator[Line], times: Times) -> Iterator[Observation |
             continue
         line.known(OF_STORE)
         seen_before = True
-        seen = _seen(line, times)
+        seen = _seen(line, times, enqueued)
         if seen.answer is Answer.NOTHING and seen.call not in (Call.FETCH, Call.CANCEL):
             raise line.wrong("answer is 'nothing'; allowed: for a fetch or a cancel", "answer")
         unasked = bool(line.typed("unasked", bool))
@@ -119,7 +120,7 @@ class _Clients:
         return evolve(seen, worker=name)
 
 
-def _seen(line: Line, times: Times) -> Observation:
+def _seen(line: Line, times: Times, enqueued: Enqueued) -> Observation:
     call, event, counts = (
         line.one_of("call", Call),
         line.one_of("event", Event),
@@ -132,6 +133,9 @@ def _seen(line: Line, times: Times) -> Observation:
         raise line.wrong("a counted verdict needs the worker that counted it, or the token", "counts")
     if call in (Call.ENQUEUE, Call.CANCEL) and item is None:
         raise line.wrong(f"{call.value} needs an item" if call else "")
+    if call is Call.ENQUEUE and item is not None:
+        enqueued.refuse(line, item, "item")
+        enqueued.add(line, item)
     if (event is not None or call not in (None, Call.ENQUEUE, Call.CANCEL, Call.FETCH)) and not (
         worker or item or token
     ):

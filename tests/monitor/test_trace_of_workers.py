@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from peeklock.harness import traceline
 from peeklock.harness.judge import Judgement, judge
 from peeklock.harness.tracefile import read
+from peeklock.harness.traceline import TraceError
 from peeklock.spec.actions import Call, Metric
 from peeklock.spec.policy import BEFORE, HARDENED, RETRY, Policy
 
@@ -62,3 +64,27 @@ def test_a_verdict_that_nothing_gave_rise_to_is_a_violation(
     judgement = judged(tmp_path, HEADER, *before, said, policy=policy)
     assert judgement.violation is not None
     assert judgement.violation.seen.counts is Metric(counts)
+
+
+@pytest.mark.parametrize("header", [HEADER, '{"peeklock_trace": 1, "capabilities": {}}'])
+def test_an_item_that_was_enqueued_before_is_refused_and_is_no_fault_of_the_stores(
+    header: str, tmp_path: Path
+) -> None:
+    other = ENQUEUE.replace("i1", "i2")
+    assert judged(tmp_path, header, ENQUEUE, other).conforms
+    says = (
+        r"jsonl:4:21: item 'i1' was enqueued before \(line 2\); allowed: a name of its own for each enqueue"
+    )
+    with pytest.raises(TraceError, match=says):
+        judged(tmp_path, header, ENQUEUE, other, ENQUEUE)
+
+
+def test_how_many_enqueues_back_are_known_does_not_grow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traceline, "MOST_ENQUEUED", 1)
+    other = ENQUEUE.replace("i1", "i2")
+    judgement = judged(tmp_path, HEADER, ENQUEUE, other, ENQUEUE)
+    assert judgement.violation is not None  # the first of them is forgotten: it is judged
+    with pytest.raises(TraceError):
+        judged(tmp_path, HEADER, ENQUEUE, other, other)
