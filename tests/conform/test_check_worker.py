@@ -242,7 +242,7 @@ def test_an_exception_of_the_workers_own_is_a_finding() -> None:
     failure = failure_of(breaks)
     assert failure.finding.duty == schedule.STAYS
     where = f"test_check_worker.py:{breaks.__code__.co_firstlineno + 2}"
-    assert f"raises at 0 ms: KeyError(\"'queue'\") in {where}" in str(failure.finding)
+    assert f"raises at 0 ms: KeyError('queue') in {where}" in str(failure.finding)
 
 
 def test_a_worker_that_blocks_by_itself_is_told_to_wait_on_the_host() -> None:
