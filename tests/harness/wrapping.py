@@ -265,12 +265,12 @@ class Guarded:
         except _NOT_THE_ADAPTERS:
             raise
         except BaseException as error:
-            name_of = type(error).__name__
+            named = f", or name {type(error).__name__} in retryable=… or permanent=…"
             which = "RetryableError" if name in ("enqueue", "fetch") else "RetryableError or PermanentError"
             also = "; is the store fresh and empty?" if name == "enqueue" else ""
             raise AdapterError(
-                f"{what} raised {said(error)}; it should raise {which}, or name {name_of} "
-                f"in retryable=… or permanent=…{also}"
+                f"{what} raised {said(error)}; it should raise {which}"
+                f"{named if isinstance(error, Exception) else ''}{also}"
             ) from error
         return Told(Answer.OK, self._checked(what, name, value))
 
