@@ -257,7 +257,7 @@ def test_a_store_that_is_mostly_busy_is_not_said_to_conform() -> None:
 
 
 def test_nothing_is_checked_by_one_thread() -> None:
-    with pytest.raises(ValueError, match="2 or more"):
+    with pytest.raises(ValueError, match="2 to 64"):
         check_store_concurrently(RacyStore, threads=1)
 
 
