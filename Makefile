@@ -29,7 +29,7 @@ lint: $(READY)
 	$(BIN)/pyright -p .
 
 mutants: $(READY)
-	@$(BIN)/python -m peeklock.model.mutants
+	@$(BIN)/python -m peeklock.model.mutants.run
 
 bench: $(READY)
 	PYTHONPATH=tests/model $(BIN)/python tests/bench/bench.py

@@ -12,8 +12,11 @@ from attrs import evolve, frozen
 
 from peeklock.proofs.encode import Model
 from peeklock.proofs.quantifiers import Named
-from peeklock.spec.actions import Action
-from peeklock.spec.evaluate import (
+from peeklock.spec.compose import specialized
+from peeklock.spec.law.policy import rule
+from peeklock.spec.notation.actions import Action
+from peeklock.spec.notation.terms import ITEM, Operand, Term, Variable, substitute
+from peeklock.spec.reading.evaluate import (
     INITIAL_ITEM,
     INITIAL_WORKER,
     ITEM_VARIABLES,
@@ -26,9 +29,6 @@ from peeklock.spec.evaluate import (
     initial_state,
     predicate,
 )
-from peeklock.spec.policy import rule
-from peeklock.spec.protocol import specialized
-from peeklock.spec.terms import ITEM, Operand, Term, Variable, substitute
 
 
 @frozen

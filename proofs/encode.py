@@ -15,7 +15,7 @@ import z3  # type: ignore[import-untyped]  # ships no types
 from attrs import field, frozen
 
 from peeklock.proofs.quantifiers import Untreatable
-from peeklock.spec.terms import BOOL, ITEM, NAT, NO_ITEM, WORKER, Sort, Term, Variable, arguments
+from peeklock.spec.notation.terms import BOOL, ITEM, NAT, NO_ITEM, WORKER, Sort, Term, Variable, arguments
 
 Formula: TypeAlias = Any
 """A Z3 expression."""

@@ -17,11 +17,10 @@ from attrs import define, field, frozen
 from peeklock.proofs.counterexample import Counterexample, counterexample
 from peeklock.proofs.encode import Answered, Asker, Encoder, Model, Outcome
 from peeklock.proofs.quantifiers import Named, Untreatable, Witnesses, instantiated, witnessed
-from peeklock.spec.actions import Action
-from peeklock.spec.policy import rule
-from peeklock.spec.promises import Part
-from peeklock.spec.protocol import Variant, resolved, specialized
-from peeklock.spec.terms import (
+from peeklock.spec.compose import Variant, resolved, specialized
+from peeklock.spec.law.policy import rule
+from peeklock.spec.notation.actions import Action
+from peeklock.spec.notation.terms import (
     FALSE,
     TRUE,
     Term,
@@ -33,6 +32,7 @@ from peeklock.spec.terms import (
     rebuild,
     substitute,
 )
+from peeklock.spec.promises.promise import Part
 
 MAX_ATTEMPTS: Term = rule.max_attempts
 """The one setting that stays open: a proof is for any value of it, 1 or more."""

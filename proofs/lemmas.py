@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from peeklock.spec.actions import Item, Worker
-from peeklock.spec.faults import fault
-from peeklock.spec.policy import (
+from peeklock.spec.law.faults import fault
+from peeklock.spec.law.policy import (
     AfterExhaustion,
     AfterPermanentRenewal,
     AfterRetryableRenewal,
@@ -22,7 +21,7 @@ from peeklock.spec.policy import (
     PoisonAck,
     rule,
 )
-from peeklock.spec.state import (
+from peeklock.spec.law.state import (
     Last,
     Phase,
     Result,
@@ -48,9 +47,10 @@ from peeklock.spec.state import (
     trouble,
     working_on,
 )
-from peeklock.spec.store import lock_is_valid
-from peeklock.spec.terms import ITEM, WORKER, Operand, Term, both, either, every, implies
-from peeklock.spec.worker import one_shot_poison
+from peeklock.spec.law.store import lock_is_valid
+from peeklock.spec.law.worker import one_shot_poison
+from peeklock.spec.notation.actions import Item, Worker
+from peeklock.spec.notation.terms import ITEM, WORKER, Operand, Term, both, either, every, implies
 
 
 @frozen

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from peeklock.spec.state import working_on
-from peeklock.spec.terms import (
+from peeklock.spec.law.state import working_on
+from peeklock.spec.notation.terms import (
     BOOL,
     FALSE,
     ITEM,

@@ -12,11 +12,11 @@ from peeklock.proofs.counterexample import Counterexample
 from peeklock.proofs.encode import Outcome
 from peeklock.proofs.inductive import LIMIT, AnyMaximum, Claim, Finding, Induction
 from peeklock.proofs.lemmas import LEMMAS, Lemma
-from peeklock.spec.actions import Action
-from peeklock.spec.faults import DISHONEST, FAULTS
-from peeklock.spec.policy import Policy
-from peeklock.spec.promises import Promise, always
-from peeklock.spec.protocol import ACTIONS, PROMISES
+from peeklock.spec.compose import ACTIONS, PROMISES
+from peeklock.spec.law.faults import DISHONEST, FAULTS
+from peeklock.spec.law.policy import Policy
+from peeklock.spec.notation.actions import Action
+from peeklock.spec.promises.promise import Promise, always
 
 ALL_FAULTS = frozenset(f.name for f in FAULTS)
 

@@ -7,9 +7,11 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
-from peeklock.cli.errors import UsageError
+from peeklock.cli.shared.errors import UsageError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -17,22 +19,42 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
-    # Here, where an interrupt is handled: it takes a while.
-    from importlib.metadata import version
+COMMANDS = {
+    "check": ("check.check", "explore every state, prove, and print the promise table"),
+    "explain": ("check.explain", "the shortest trace that breaks a promise"),
+    "explore": ("explore.explore", "walk through the state space"),
+    "diff": ("diff.diff", "what can now happen that could not before, between two policies or revisions"),
+    "trace": ("conform.trace", "judge a recorded run"),
+    "conform": ("conform.conform", "check a store or a worker in any language"),
+    "vectors": ("write.vectors", "test vectors for a store in any language"),
+    "export": ("write.export", "the bounded world as a model for Spin or TLC"),
+    "docs": ("docs.docs", "rewrite the generated tables and outputs in README.md and docs/"),
+}
+"""The module of each command, which is imported only where the command is used, and what the command does."""
 
-    from peeklock.cli import check, conform, diff, docs, explain, explore, export, trace, vectors
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version  # it takes a while
+
+        print(f"peeklock {version('peeklock')}")
+        parser.exit()
+
+
+def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the whole command line, with the options of the command that these arguments name."""
     top = _Parser(
         prog="peeklock",
         description="The executable specification of how a worker settles work items that it took under a lock.",
         epilog="example: peeklock check --policy retry",
     )
-    top.add_argument("--version", action="version", version=f"peeklock {version('peeklock')}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for command in (check, explain, explore, diff, trace, conform, vectors, export, docs):
-        command.add_parser(commands)
+    for command, (module, summary) in COMMANDS.items():
+        if command in arguments[:1]:
+            import_module(f"peeklock.cli.{module}").add_parser(commands, summary)
+        else:
+            commands.add_parser(command, help=summary)
     return top
 
 
@@ -42,7 +64,8 @@ def run(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without the character gets its number
     try:
-        options = parser().parse_args(arguments)
+        arguments = sys.argv[1:] if arguments is None else arguments
+        options = parser(arguments).parse_args(arguments)
         code: int = options.run(options)
         sys.stdout.flush()
         return code

@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Crashed, HostDelivery, Woken
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.worker.host import Crashed, HostDelivery, Woken
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "mutants"))
 from registry import WORKERS

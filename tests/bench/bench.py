@@ -20,10 +20,10 @@ from attrs import evolve
 from measuring import Checked, World, check, measure, where
 from spin_runner import EVERYTHING_CHECKED, NOTHING_CHECKED, SpinFailed, run_spin
 
-from peeklock.cli.speed import MEASURED, PLOT, plot
-from peeklock.model.world import World as BoundedWorld
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.protocol import Variant
+from peeklock.cli.docs.speed import MEASURED, PLOT, plot
+from peeklock.model.search.world import World as BoundedWorld
+from peeklock.spec.compose import Variant
+from peeklock.spec.law.policy import POLICIES
 
 HERE = Path(__file__).parent
 WORLDS = tuple(World("retry", *size) for size in ((2, 1, 4), (2, 2, 1), (2, 2, 2), (2, 2, 4)))

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from histories import history
 
-from peeklock.harness.history import Invoke
-from peeklock.harness.item_model import StoreCall
-from peeklock.harness.tracecalls import begin_line, end_line
-from peeklock.harness.tracefile import header_line
-from peeklock.spec.capabilities import STANDARD
+from peeklock.harness.linear.history import Invoke
+from peeklock.harness.linear.item_model import StoreCall
+from peeklock.harness.trace.calls import begin_line, end_line
+from peeklock.harness.trace.file import header_line
+from peeklock.spec.variants.capabilities import STANDARD
 
 WORKERS = 8
 

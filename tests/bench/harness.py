@@ -27,8 +27,8 @@ from mutants_table import catch
 from reference import ERRORS, ReferenceAdapter, memory_store
 from registry import STORES
 
-from peeklock.cli.speed import HARNESS_MEASURED
-from peeklock.harness.stores import check_store
+from peeklock.cli.docs.speed import HARNESS_MEASURED
+from peeklock.harness.store.check import check_store
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,10 +7,10 @@ import time
 
 from attrs import frozen
 
-from peeklock.harness.history import Invoke, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall
-from peeklock.harness.store_history import StoreHistory
-from peeklock.spec.actions import Answer, Call
+from peeklock.harness.linear.history import Invoke, Return
+from peeklock.harness.linear.item_model import StoreAnswer, StoreCall
+from peeklock.harness.linear.store_history import StoreHistory
+from peeklock.spec.notation.actions import Answer, Call
 
 LOCK_MS = 1_000
 MOST_ALIVE = 16

@@ -17,10 +17,10 @@ from mutant import SEEDS, RunMutant, StoreMutant, WorkerMutant, named_by, report
 from registry import ELSEWHERE, RACES, RUNS, STORES, WORKERS
 from twin_worker import runs
 
-from peeklock.harness.concurrent import check_store_concurrently
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
-from peeklock.harness.workers import check_worker
+from peeklock.harness.concurrent.check import check_store_concurrently
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.store.check import check_store
+from peeklock.harness.worker.check import check_worker
 
 PAGE = Path(__file__).parents[2] / "docs" / "mutants.md"
 MOST_ROUNDS = 600

@@ -8,11 +8,11 @@ import time
 
 from attrs import evolve
 
-from peeklock.model.world import World
-from peeklock.spec.evaluate import Stepper, predicate
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.protocol import PROMISES, Variant
-from peeklock.spec.terms import substitute
+from peeklock.model.search.world import World
+from peeklock.spec.compose import PROMISES, Variant
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.notation.terms import substitute
+from peeklock.spec.reading.evaluate import Stepper, predicate
 
 
 def explore(world: World) -> dict[str, object]:

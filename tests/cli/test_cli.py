@@ -305,7 +305,7 @@ def test_an_interrupt_of_the_proofs_tells_what_the_search_found(
     def interrupted(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("peeklock.cli.check.proofs_for", interrupted)
+    monkeypatch.setattr("peeklock.cli.check.check.proofs_for", interrupted)
     assert run(["check", "--policy", "before", "--workers", "1", "--items", "1"]) == 130
     out = capsys.readouterr().out
     assert "S12 after " in out

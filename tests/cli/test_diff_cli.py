@@ -240,7 +240,7 @@ def test_a_revision_of_the_specification_is_compared(
 ) -> None:
     shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
     committed(empty_repository, "as it is")
-    changed = Path("spec/settlement.py")
+    changed = Path("spec/law/ack_sequence.py")
     old = "(attempts[w] > 0) & (rule.after_later_permanent == AfterRefusal.UNCERTAIN),"
     text = changed.read_text(encoding="utf-8")
     assert old in text
@@ -276,7 +276,7 @@ def test_of_two_revisions_every_policy_is_compared(
 ) -> None:
     shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
     committed(empty_repository, "as it is")
-    changed = Path("spec/policy.py")
+    changed = Path("spec/law/policy.py")
     text = changed.read_text(encoding="utf-8")
     for old, new in (
         ("    poison_ack=PoisonAck.RETRIED,\n", "    poison_ack=PoisonAck.ONCE,\n"),
@@ -308,7 +308,7 @@ def test_of_two_revisions_each_policy_is_told_in_text_and_json(
 ) -> None:
     shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
     committed(empty_repository, "as it is")
-    monkeypatch.setattr("peeklock.cli.diff_asked.policies_at", lambda revision: ("before",))
+    monkeypatch.setattr("peeklock.cli.diff.asked.policies_at", lambda revision: ("before",))
     tiny = ("--workers", "1", "--items", "1", "--only", "ack-retryable")
     assert run(["diff", "HEAD", "HEAD", *tiny]) == 0
     assert "- before: no difference in 1 worker, 1 item" in capsys.readouterr().out
@@ -331,7 +331,7 @@ def test_a_policy_file_is_compared_with_an_earlier_one_of_any_repository(
     assert capsys.readouterr().err == "peeklock: HEAD: has no file ops/none.toml\n"
     assert run(["diff", "HEAD:retry", file]) == 2
     assert (
-        capsys.readouterr().err == "peeklock: HEAD: has no spec/protocol.py, so there is nothing to compare\n"
+        capsys.readouterr().err == "peeklock: HEAD: has no spec/compose.py, so there is nothing to compare\n"
     )
 
 
@@ -346,7 +346,7 @@ def test_a_revision_that_cannot_be_searched_is_refused_in_one_line(
     break_it: str, words: str, empty_repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(ROOT / "spec", "spec", ignore=shutil.ignore_patterns("__pycache__"))
-    with Path("spec/faults.py").open("a", encoding="utf-8") as file:
+    with Path("spec/law/faults.py").open("a", encoding="utf-8") as file:
         file.write(f"\n{break_it}\n")
     committed(empty_repository, "broken")
     before = set(Path(tempfile.gettempdir()).glob("peeklock-diff-*"))

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define
 
-from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
+from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError
 
 
 @define

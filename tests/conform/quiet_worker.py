@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twin_worker import TwinWorker
 
-from peeklock.harness.host import Completion
+from peeklock.harness.worker.host import Completion
 
 HANDLER_MS = 60_000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import peeklock.impl as impl
-from peeklock.harness.adapter import Delivery
+from peeklock.harness.adapter.interface import Delivery
 
 
 class ReferenceAdapter:

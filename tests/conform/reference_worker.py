@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import peeklock.impl as impl
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Completion, Counted, Host, HostDelivery, Kind, RunWorker, Woken
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.worker.host import Completion, Counted, Host, HostDelivery, Kind, RunWorker, Woken
 from peeklock.impl import metrics
 
 METRICS: dict[str, Counted] = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
-from peeklock.model.vectors import NEVER_ISSUED
-from peeklock.spec.actions import ABANDONS, ACKS, Call
-from peeklock.spec.capabilities import Capabilities
-from peeklock.spec.evaluate import PLACE
-from peeklock.spec.state import completions
-from peeklock.spec.timed_store import STRANGER, Step, nothing, timed_store, with_room
+from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError
+from peeklock.model.vectors.files import NEVER_ISSUED
+from peeklock.spec.law.state import completions
+from peeklock.spec.notation.actions import ABANDONS, ACKS, Call
+from peeklock.spec.reading.evaluate import PLACE
+from peeklock.spec.reading.timed_store import STRANGER, Step, nothing, timed_store, with_room
+from peeklock.spec.variants.capabilities import Capabilities
 
 
 class SpecifiedStore:

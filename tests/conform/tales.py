@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
-from peeklock.harness.retelling import tell
-from peeklock.harness.store_judge import StoreJudge
-from peeklock.harness.tale import Tale
-from peeklock.harness.world import CALLS_AND_HANDLERS
-from peeklock.spec.actions import Answer, Call, Event
-from peeklock.spec.capabilities import STANDARD
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import Variant
-from peeklock.spec.state import Result
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.monitor.world import CALLS_AND_HANDLERS
+from peeklock.harness.run.store_judge import StoreJudge
+from peeklock.harness.story.story import Tale
+from peeklock.harness.story.story_of_run import tell
+from peeklock.spec.compose import Variant
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.law.state import Result
+from peeklock.spec.notation.actions import Answer, Call, Event
+from peeklock.spec.variants.capabilities import STANDARD
 
 HOSTILE = '<script>alert("i")</script>|`*_[x](http://example.com)\n;#\u202e'
 

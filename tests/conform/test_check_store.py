@@ -17,10 +17,11 @@ from hypothesis import settings
 from hypothesis.database import InMemoryExampleDatabase
 from reference import ERRORS, memory_store, sqlite_store
 
-from peeklock.harness.report import ContractViolation, Inconclusive
-from peeklock.harness.stores import check_store
-from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import (
+from peeklock.harness.failure.report import ContractViolation, Inconclusive
+from peeklock.harness.store.check import check_store
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.reading.timed_store import Fault
+from peeklock.spec.variants.capabilities import (
     STANDARD,
     Capabilities,
     CompletionWrite,
@@ -28,7 +29,6 @@ from peeklock.spec.capabilities import (
     Renewal,
     UnknownToken,
 )
-from peeklock.spec.timed_store import Fault
 
 PROMISES = {
     "AcceptsStaleTokens": {"S5"},
@@ -152,7 +152,7 @@ def test_a_failure_is_told_to_a_reader_who_does_not_know_the_specification(tmp_p
 
 def test_a_seed_finds_the_same_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine the time for shortening could be over before it is done.
-    monkeypatch.setattr("peeklock.harness.stores.SHORTENING_S", 60.0)
+    monkeypatch.setattr("peeklock.harness.store.check.SHORTENING_S", 60.0)
     one, other = (found_in(faulty_stores.ThriceAbandonedItemsAreLost, seed=7).failure for _ in range(2))
     assert (one.steps, one.runs, one.seed) == (other.steps, other.runs, 7)
     assert one.runs > 100, "it was drawn"
@@ -260,7 +260,7 @@ def test_the_plugin_sums_up_and_keeps_what_was_found(tmp_path: Path) -> None:
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "import pytest\n"
         "from faulty_stores import LocksNeverExpire, PlainStore\n"
-        "from peeklock.harness.stores import check_store\n"
+        "from peeklock.harness.store.check import check_store\n"
         "@pytest.mark.peeklock\n"
         "def test_right():\n    check_store(PlainStore, seed=1)\n"
         "def test_wrong():\n    check_store(LocksNeverExpire, seed=1)\n"

@@ -21,13 +21,16 @@ from workers_holding import NeverRenews, RenewsAfterShutdown
 from workers_settling import AbandonsAfterRetryable, AbandonsWhenUncertain, DoesNotWait
 
 import peeklock.impl as impl
-from peeklock.harness import schedule
-from peeklock.harness.corners import corners
-from peeklock.harness.host import Host, RunWorker
-from peeklock.harness.judge import judge
-from peeklock.harness.report import ContractViolation, Inconclusive
-from peeklock.harness.schedule import DUTIES, Tolerances
-from peeklock.harness.script import (
+from peeklock.harness.adapter.wrapping import AdapterError
+from peeklock.harness.failure.report import ContractViolation, Inconclusive
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import judge
+from peeklock.harness.worker import schedule
+from peeklock.harness.worker.check import check_worker, replay_worker
+from peeklock.harness.worker.corner_cases import corners
+from peeklock.harness.worker.host import Host, RunWorker
+from peeklock.harness.worker.schedule import DUTIES, Tolerances
+from peeklock.harness.worker.script import (
     RESPONSE_LOST,
     RETRYABLE,
     DeliveryPlan,
@@ -35,14 +38,11 @@ from peeklock.harness.script import (
     Script,
     as_source,
 )
-from peeklock.harness.shortening import shortened
-from peeklock.harness.tracefile import read
-from peeklock.harness.worker_failure import WorkerFailure
-from peeklock.harness.workers import check_worker, replay_worker
-from peeklock.harness.wrapping import AdapterError
-from peeklock.spec.capabilities import Capabilities, Order, Renewal
-from peeklock.spec.policy import HARDENED, POLICIES, RETRY, AfterUncertain, Policy
-from peeklock.spec.protocol import NEVER_TAKEN
+from peeklock.harness.worker.shrink_script import shortened
+from peeklock.harness.worker.worker_failure import WorkerFailure
+from peeklock.spec.compose import NEVER_TAKEN
+from peeklock.spec.law.policy import HARDENED, POLICIES, RETRY, AfterUncertain, Policy
+from peeklock.spec.variants.capabilities import Capabilities, Order, Renewal
 
 IMPLEMENTED = {"before": impl.BEFORE, "retry": impl.RETRY, "hardened": impl.HARDENED}
 FEW = hypothesis.settings(max_examples=30, database=None)

@@ -13,15 +13,14 @@ from attrs import define, evolve
 from reference import ERRORS, Locked, ReferenceAdapter, memory_store
 
 import peeklock.impl as impl
-from peeklock.harness import outcomes
-from peeklock.harness.adapter import Delivery, PermanentError, RetryableError
-from peeklock.harness.concurrent import ITEMS_IN_A_ROUND, check_store_concurrently
-from peeklock.harness.judge import judge
-from peeklock.harness.report import ContractViolation, Inconclusive
-from peeklock.harness.tracefile import read
-from peeklock.harness.wrapping import AdapterError
-from peeklock.spec.capabilities import Capabilities, Order
-from peeklock.spec.policy import RETRY
+from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError, outcomes
+from peeklock.harness.adapter.wrapping import AdapterError
+from peeklock.harness.concurrent.check import ITEMS_IN_A_ROUND, check_store_concurrently
+from peeklock.harness.failure.report import ContractViolation, Inconclusive
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import judge
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.variants.capabilities import Capabilities, Order
 
 SEEDS = (1, 2, 3, 4, 5)
 

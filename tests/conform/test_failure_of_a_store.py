@@ -15,14 +15,14 @@ from faulty_stores import PlainStore
 from hypothesis import settings
 
 from peeklock.cli import main
-from peeklock.harness.adapter import Delivery, PermanentError
-from peeklock.harness.failure import Failure
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
-from peeklock.harness.telling import tale_of, told
-from peeklock.spec.actions import Answer, Call
-from peeklock.spec.capabilities import STANDARD, Capabilities, Order, Renewal, UnknownToken
-from peeklock.spec.timed_store import Fault
+from peeklock.harness.adapter.interface import Delivery, PermanentError
+from peeklock.harness.failure.failure import Failure
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.failure.report_text import tale_of, told
+from peeklock.harness.store.check import check_store
+from peeklock.spec.notation.actions import Answer, Call
+from peeklock.spec.reading.timed_store import Fault
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities, Order, Renewal, UnknownToken
 
 HERE = Path(__file__).parent
 
@@ -276,7 +276,7 @@ def test_a_simple_fault_late_in_a_run_is_told_in_all_but_the_fewest_steps(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine the time for shortening could be over before it is done.
-    monkeypatch.setattr("peeklock.harness.stores.SHORTENING_S", 60.0)
+    monkeypatch.setattr("peeklock.harness.store.check.SHORTENING_S", 60.0)
     failure = failure_of(CountsToFour, seed=seed)
     assert sum(step.call is Call.FETCH for step in failure.steps) == 5
     assert len(failure.steps) == 10, "between two fetches the item comes free once"
@@ -286,7 +286,7 @@ def test_a_simple_fault_late_in_a_run_is_told_in_all_but_the_fewest_steps(
 
 
 def test_where_there_was_no_time_to_shorten_a_run_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("peeklock.harness.stores.SHORTENING_S", 0.0)
+    monkeypatch.setattr("peeklock.harness.store.check.SHORTENING_S", 0.0)
     failure = failure_of(CountsToFour)
     assert not failure.is_plain
     assert "There may be a shorter run" in told(failure)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall
-from peeklock.harness.steps import NEVER_ISSUED
-from peeklock.harness.store_history import judge_history
-from peeklock.spec.actions import ABANDONS, Answer, Call
-from peeklock.spec.capabilities import Capabilities, Order, UnknownToken
+from peeklock.harness.linear.history import Invoke, Outcome, Return
+from peeklock.harness.linear.item_model import StoreAnswer, StoreCall
+from peeklock.harness.linear.store_history import judge_history
+from peeklock.harness.run.steps import NEVER_ISSUED
+from peeklock.spec.notation.actions import ABANDONS, Answer, Call
+from peeklock.spec.variants.capabilities import Capabilities, Order, UnknownToken
 
 
 def call(

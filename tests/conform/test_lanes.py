@@ -23,15 +23,15 @@ from tales import (
     of_a_worker,
 )
 
-from peeklock.harness.lanes import as_text, cells_of, steps_as_text
-from peeklock.harness.lanes_markdown import as_markdown, as_mermaid
-from peeklock.harness.page import as_html
-from peeklock.harness.retelling import MOST_STEPS, tell
-from peeklock.harness.store_judge import StoreJudge
-from peeklock.harness.tale import MOST_ALIKE, Tale, TaleStep, folded, tale_of_steps
-from peeklock.spec.actions import Answer
-from peeklock.spec.capabilities import STANDARD
-from peeklock.spec.narrative import Line
+from peeklock.harness.run.store_judge import StoreJudge
+from peeklock.harness.story.lanes import as_text, cells_of, steps_as_text
+from peeklock.harness.story.lanes_markdown import as_markdown, as_mermaid
+from peeklock.harness.story.page import as_html
+from peeklock.harness.story.story import MOST_ALIKE, Tale, TaleStep, folded, tale_of_steps
+from peeklock.harness.story.story_of_run import MOST_STEPS, tell
+from peeklock.spec.notation.actions import Answer
+from peeklock.spec.reading.narrative import Line
+from peeklock.spec.variants.capabilities import STANDARD
 
 TALES = {
     "stale token": of_a_store(*STALE_TOKEN),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from peeklock.harness.history import HistoryError, Invoke, Joiner, Operation, Outcome, Return, joined
-from peeklock.harness.linearize import Model, NotLinearizable, check
+from peeklock.harness.linear.history import HistoryError, Invoke, Joiner, Operation, Outcome, Return, joined
+from peeklock.harness.linear.linearize import Model, NotLinearizable, check
 
 Event = Invoke | Return
 

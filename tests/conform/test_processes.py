@@ -19,11 +19,11 @@ from shared_stores import (
     sqlite_store_in_real_time_at,
 )
 
-from peeklock.harness import concurrent
-from peeklock.harness.concurrent import check_store_by_processes
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.wrapping import AdapterError
-from peeklock.spec.capabilities import Capabilities
+from peeklock.harness.adapter.wrapping import AdapterError
+from peeklock.harness.concurrent.check import check as concurrent
+from peeklock.harness.concurrent.check import check_store_by_processes
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.spec.variants.capabilities import Capabilities
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def no_child_is_left() -> Iterator[None]:
     found = subprocess.run(
         ["ps", "-ww", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
     )
-    assert "peeklock.harness.serving" not in found.stdout
+    assert "peeklock.harness.wire.serving" not in found.stdout
 
 
 def test_the_reference_store_conforms_under_three_processes() -> None:

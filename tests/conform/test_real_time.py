@@ -12,11 +12,11 @@ import pytest
 from faulty_stores import InRealTime, PlainStore
 from hypothesis import settings
 
-from peeklock.harness import clocks
-from peeklock.harness.adapter import Delivery
-from peeklock.harness.report import ContractViolation, Report
-from peeklock.harness.stores import check_store
-from peeklock.spec.capabilities import Capabilities
+from peeklock.harness.adapter import clocks
+from peeklock.harness.adapter.interface import Delivery
+from peeklock.harness.failure.report import ContractViolation, Report
+from peeklock.harness.store.check import check_store
+from peeklock.spec.variants.capabilities import Capabilities
 
 # Fewer calls, so that less has to be waited for.
 REAL = Capabilities(virtual_clock=False, abandon=False, cancel=False, enqueue_delay=False)

@@ -15,14 +15,14 @@ from faulty_stores import PlainStore
 from reference import ERRORS, memory_store
 from trace_schema import ROOT, held
 
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.crew import switching_often
-from peeklock.harness.judge import Judgement, judge
-from peeklock.harness.recorder import REAL_SLACK_MS, Recorded, recording
-from peeklock.harness.tracefile import Kind, read
-from peeklock.harness.wrapping import AdapterError
-from peeklock.spec.capabilities import STANDARD, Capabilities
-from peeklock.spec.policy import RETRY
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.adapter.wrapping import AdapterError
+from peeklock.harness.concurrent.thread_pool import switching_often
+from peeklock.harness.trace.file import Kind, read
+from peeklock.harness.trace.judge import Judgement, judge
+from peeklock.harness.trace.recorder import REAL_SLACK_MS, Recorded, recording
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities
 
 REAL = Capabilities(virtual_clock=False)
 

@@ -10,12 +10,12 @@ from attrs import evolve, fields
 from hypothesis import settings
 from specified_store import SpecifiedStore
 
-from peeklock.harness.report import Report
-from peeklock.harness.steps import Step
-from peeklock.harness.stores import check_store
-from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import STANDARD, Capabilities, CompletionWrite, Order, UnknownToken
-from peeklock.spec.timed_store import honest_actions
+from peeklock.harness.failure.report import Report
+from peeklock.harness.run.steps import Step
+from peeklock.harness.store.check import check_store
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.reading.timed_store import honest_actions
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities, CompletionWrite, Order, UnknownToken
 
 FEW = settings(max_examples=1, database=None)
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_tried_is_listed(capabilities: Capabilities, what: str) -
 
 def test_an_answer_that_was_never_seen_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     short = (Step(Call.ENQUEUE, items=("i1",)), Step(Call.FETCH, ms=1_000))
-    monkeypatch.setattr("peeklock.harness.stores.corners", lambda *_: (short,))
+    monkeypatch.setattr("peeklock.harness.store.check.corners", lambda *_: (short,))
     report = checked(STANDARD)
     assert set(report.coverage.reached) == {"enqueue -> ok", "fetch -> ok"}
     assert "ack -> permanent error" in report.coverage.never

@@ -10,16 +10,16 @@ import pytest
 from trace_schema import written
 
 from peeklock.cli.main import run
-from peeklock.harness.history import Invoke, Outcome, Return
-from peeklock.harness.item_model import StoreAnswer, StoreCall
-from peeklock.harness.judge import Judgement, judge
-from peeklock.harness.store_history import MOST_SETTLED, StoreHistory
-from peeklock.harness.trace_tale import tale_of_trace
-from peeklock.harness.tracefile import read
-from peeklock.harness.traceline import TraceError
-from peeklock.harness.world import Violation
-from peeklock.spec.actions import Answer, Call
-from peeklock.spec.policy import RETRY
+from peeklock.harness.linear.history import Invoke, Outcome, Return
+from peeklock.harness.linear.item_model import StoreAnswer, StoreCall
+from peeklock.harness.linear.store_history import MOST_SETTLED, StoreHistory
+from peeklock.harness.monitor.world import Violation
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import Judgement, judge
+from peeklock.harness.trace.line import TraceError
+from peeklock.harness.trace.story_of_trace import tale_of_trace
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.notation.actions import Answer, Call
 
 TIMED: dict[str, Any] = {"peeklock_trace": 1, "records": ["clock"], "capabilities": {}}
 UNTIMED: dict[str, Any] = {"peeklock_trace": 1, "capabilities": {}}

@@ -11,12 +11,12 @@ import pytest
 from attrs import fields
 from trace_schema import ROOT, SCHEMA, VALIDATORS, held
 
-from peeklock.harness.history import Outcome
-from peeklock.harness.tracecalls import OF_BEGINNINGS, OF_ENDS
-from peeklock.harness.tracefile import OF_A_STORE_ALONE, OF_HEADERS, RECORDS
-from peeklock.harness.traceseen import COMPLETIONS, OF_LOOKS, OF_STORE, OF_WORKERS
-from peeklock.spec.actions import Answer, Call, Event, Metric
-from peeklock.spec.capabilities import STANDARD, Capabilities
+from peeklock.harness.linear.history import Outcome
+from peeklock.harness.trace.calls import OF_BEGINNINGS, OF_ENDS
+from peeklock.harness.trace.file import OF_A_STORE_ALONE, OF_HEADERS, RECORDS
+from peeklock.harness.trace.observations import COMPLETIONS, OF_LOOKS, OF_STORE, OF_WORKERS
+from peeklock.spec.notation.actions import Answer, Call, Event, Metric
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities
 
 DEFINED: dict[str, Any] = SCHEMA["$defs"]
 

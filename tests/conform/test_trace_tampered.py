@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from trace_schema import ROOT, SCHEMA
 
-from peeklock.harness.judge import judge
-from peeklock.harness.lanes import as_text
-from peeklock.harness.trace_tale import tale_of_trace
-from peeklock.harness.tracefile import read
-from peeklock.harness.traceline import TraceError
-from peeklock.spec.policy import RETRY
+from peeklock.harness.story.lanes import as_text
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import judge
+from peeklock.harness.trace.line import TraceError
+from peeklock.harness.trace.story_of_trace import tale_of_trace
+from peeklock.spec.law.policy import RETRY
 
 RUNS = ROOT / "tests" / "data"
 KEYS = sorted({name for kind in SCHEMA["$defs"].values() for name in kind.get("properties", ())})

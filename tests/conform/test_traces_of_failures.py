@@ -11,15 +11,15 @@ from hypothesis import settings
 from trace_schema import written
 
 from peeklock.cli.main import run
-from peeklock.harness.failure import Failure
-from peeklock.harness.judge import judge
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
-from peeklock.harness.telling import tale_of
-from peeklock.harness.trace_tale import tale_of_trace
-from peeklock.harness.tracefile import Kind, read
-from peeklock.spec.capabilities import STANDARD, Capabilities, UnknownToken
-from peeklock.spec.policy import RETRY
+from peeklock.harness.failure.failure import Failure
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.failure.report_text import tale_of
+from peeklock.harness.store.check import check_store
+from peeklock.harness.trace.file import Kind, read
+from peeklock.harness.trace.judge import judge
+from peeklock.harness.trace.story_of_trace import tale_of_trace
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities, UnknownToken
 
 SILENT = Capabilities(abandon_unknown_token=UnknownToken.SILENT)
 IN_REAL_TIME = Capabilities(virtual_clock=False)

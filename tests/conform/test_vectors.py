@@ -18,13 +18,14 @@ from schema import errors
 from specified_store import SpecifiedStore
 
 import peeklock.impl as impl
-from peeklock.harness.adapter import Delivery, PermanentError
-from peeklock.harness.vectors import VectorsError, read_vectors, replay
-from peeklock.harness.vectors_file import Vector
-from peeklock.model.vectors import Vectors, file_name, vectors_of
-from peeklock.model.vectors_cover import MOST_CALLS
-from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import (
+from peeklock.harness.adapter.interface import Delivery, PermanentError
+from peeklock.harness.vectors.files import Vector
+from peeklock.harness.vectors.replay import VectorsError, read_vectors, replay
+from peeklock.model.vectors.cover import MOST_CALLS
+from peeklock.model.vectors.files import Vectors, file_name, vectors_of
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.reading.timed_store import Fault
+from peeklock.spec.variants.capabilities import (
     STANDARD,
     Capabilities,
     CompletionWrite,
@@ -33,7 +34,6 @@ from peeklock.spec.capabilities import (
     Renewal,
     UnknownToken,
 )
-from peeklock.spec.timed_store import Fault
 
 ROOT = Path(__file__).parent.parent.parent
 COMMITTED = ROOT / "docs" / "vectors"

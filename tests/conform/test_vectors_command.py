@@ -12,11 +12,11 @@ import pytest
 from specified_store import SpecifiedStore
 
 from peeklock.cli.main import run
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.vectors import read_vectors
-from peeklock.model.vectors import file_name
-from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import STANDARD, Capabilities, Expired, Order, Renewal
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.vectors.replay import read_vectors
+from peeklock.model.vectors.files import file_name
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities, Expired, Order, Renewal
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "vectors.md").read_text(encoding="utf-8")

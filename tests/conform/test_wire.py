@@ -12,15 +12,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.program import BrokenProgram, Child
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
-from peeklock.harness.wire_store import StoreProgram
-from peeklock.harness.wire_worker import WorkerProgram
-from peeklock.harness.workers import check_worker
-from peeklock.spec.actions import Call
-from peeklock.spec.capabilities import Capabilities, Order
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.adapter.program import BrokenProgram, Child
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.store.check import check_store
+from peeklock.harness.wire.store import StoreProgram
+from peeklock.harness.wire.worker import WorkerProgram
+from peeklock.harness.worker.check import check_worker
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.variants.capabilities import Capabilities, Order
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 STORE = [sys.executable, str(ADAPTERS / "python_store.py")]

@@ -8,12 +8,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from peeklock.harness.report import ContractViolation, Report
-from peeklock.harness.stores import check_store
-from peeklock.harness.wire_store import StoreProgram
-from peeklock.harness.wire_worker import WorkerProgram
-from peeklock.harness.workers import check_worker
-from peeklock.spec.actions import ACKS, Call
+from peeklock.harness.failure.report import ContractViolation, Report
+from peeklock.harness.store.check import check_store
+from peeklock.harness.wire.store import StoreProgram
+from peeklock.harness.wire.worker import WorkerProgram
+from peeklock.harness.worker.check import check_worker
+from peeklock.spec.notation.actions import ACKS, Call
 
 pytestmark = pytest.mark.adapters
 

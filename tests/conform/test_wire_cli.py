@@ -14,10 +14,10 @@ import pytest
 from interrupts import heed_interrupts
 
 from peeklock.cli import main
-from peeklock.harness.corners import corners as worker_corners
-from peeklock.harness.generation import corners
-from peeklock.spec.capabilities import STANDARD
-from peeklock.spec.policy import RETRY
+from peeklock.harness.store.generation import corners
+from peeklock.harness.worker.corner_cases import corners as worker_corners
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.variants.capabilities import STANDARD
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 STORE = [sys.executable, str(ADAPTERS / "python_store.py")]

@@ -14,7 +14,7 @@ import pytest
 from interrupts import heed_interrupts
 
 from peeklock.cli import main
-from peeklock.harness.wire_store import StoreProgram
+from peeklock.harness.wire.store import StoreProgram
 
 ADAPTERS = Path(__file__).parent.parent / "adapters"
 STORE = [sys.executable, str(ADAPTERS / "python_shared_store.py")]

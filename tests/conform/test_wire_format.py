@@ -14,12 +14,12 @@ import jsonschema
 import pytest
 from attrs import fields
 
-from peeklock.harness.program import Child
-from peeklock.harness.stores import check_store
-from peeklock.harness.wire_store import StoreProgram
-from peeklock.harness.wire_worker import REPORTS, WorkerProgram
-from peeklock.harness.workers import check_worker
-from peeklock.spec.capabilities import STANDARD, Capabilities
+from peeklock.harness.adapter.program import Child
+from peeklock.harness.store.check import check_store
+from peeklock.harness.wire.store import StoreProgram
+from peeklock.harness.wire.worker import REPORTS, WorkerProgram
+from peeklock.harness.worker.check import check_worker
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "wire-format.md").read_text(encoding="utf-8")

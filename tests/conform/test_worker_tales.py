@@ -10,15 +10,15 @@ from attrs import evolve
 from twin_worker import TwinWorker, runs
 from workers_settling import AbandonsAfterRetryable
 
-from peeklock.harness.host import Completion, Host
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.schedule import GIVES_BACK, RESTS, SAME, Tolerances
-from peeklock.harness.script import PERMANENT, RETRYABLE, DeliveryPlan, ItemPlan, Script
-from peeklock.harness.tale import Tale, TaleStep
-from peeklock.harness.worker_failure import WorkerFailure, tale_of
-from peeklock.harness.workers import replay_worker
-from peeklock.spec.capabilities import OF_A_STORE
-from peeklock.spec.policy import HARDENED, RETRY, AfterUncertain
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.story.story import Tale, TaleStep
+from peeklock.harness.worker.check import replay_worker
+from peeklock.harness.worker.host import Completion, Host
+from peeklock.harness.worker.schedule import GIVES_BACK, RESTS, SAME, Tolerances
+from peeklock.harness.worker.script import PERMANENT, RETRYABLE, DeliveryPlan, ItemPlan, Script
+from peeklock.harness.worker.worker_failure import WorkerFailure, tale_of
+from peeklock.spec.law.policy import HARDENED, RETRY, AfterUncertain
+from peeklock.spec.variants.capabilities import OF_A_STORE
 
 ONE = Script()
 RETRIED = Script(deliveries=(DeliveryPlan(acks=(RETRYABLE,)),))

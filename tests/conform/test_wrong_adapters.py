@@ -13,10 +13,10 @@ import pytest
 from faulty_stores import PlainStore
 from hypothesis import settings
 
-from peeklock.harness.concurrent import check_store_by_processes, check_store_concurrently
-from peeklock.harness.stores import check_store
-from peeklock.harness.workers import check_worker
-from peeklock.harness.wrapping import AdapterError, errors_of
+from peeklock.harness.adapter.wrapping import AdapterError, errors_of
+from peeklock.harness.concurrent.check import check_store_by_processes, check_store_concurrently
+from peeklock.harness.store.check import check_store
+from peeklock.harness.worker.check import check_worker
 
 SHARED = PlainStore()
 FEW = settings(max_examples=50, database=None)
@@ -118,7 +118,10 @@ def _raising(error: BaseException) -> type[PlainStore]:
             "_Without has no method renew; give it renew(token, extend_for_ms), or declare renew=False",
         ),
         (_OtherSignature, "_OtherSignature.fetch cannot be called as fetch(lock_timeout_ms)"),
-        (_OtherKind, "_OtherKind.fetch returned 'i1'; it should return a peeklock.harness.adapter.Delivery"),
+        (
+            _OtherKind,
+            "_OtherKind.fetch returned 'i1'; it should return a peeklock.harness.adapter.interface.Delivery",
+        ),
         (_NoCount, "attempt_count is None; it should be a whole number, or declare attempt_counts=False"),
         (_OwnError, "_OwnError.renew raised LookupError('no such lock') in test_wrong_adapters.py:"),
         (_Exits, "_Exits.ack raised SystemExit('3') in test_wrong_adapters.py:"),

@@ -16,15 +16,15 @@ import pytest
 from reference import ERRORS, Locked, memory_store
 from shared_stores import sqlite_store_at
 
-from peeklock.harness.corners import corners as worker_corners
-from peeklock.harness.generation import corners, interpreted
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import RUNS_FOR_AN_EXAMPLE, check_store
-from peeklock.harness.workers import check_worker
-from peeklock.spec.actions import ABANDONS, Call
-from peeklock.spec.capabilities import STANDARD, Capabilities
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.timed_store import Fault
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.store.check import RUNS_FOR_AN_EXAMPLE, check_store
+from peeklock.harness.store.generation import corners, interpreted
+from peeklock.harness.worker.check import check_worker
+from peeklock.harness.worker.corner_cases import corners as worker_corners
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.notation.actions import ABANDONS, Call
+from peeklock.spec.reading.timed_store import Fault
+from peeklock.spec.variants.capabilities import STANDARD, Capabilities
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "your-store.md").read_text(encoding="utf-8")

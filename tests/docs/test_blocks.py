@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from peeklock.cli.docs import pages
+from peeklock.cli.docs.docs import pages
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = (*pages(ROOT), "CHANGELOG.md", "proofs/assumptions.md")
@@ -53,7 +53,7 @@ def trouble(block: Block) -> str:
         marked = [text for text in TESTS.values() if named in text and any(w in text for w in wanted)]
         return "" if marked else f"no test of {named} asks for {block.said!r}"
     return (
-        "nobody runs it; write <!-- generated: … --> around it (see model/cli/docs_blocks.py), or "
+        "nobody runs it; write <!-- generated: … --> around it (see model/cli/docs/blocks.py), or "
         "<!-- checked by tests/….py --> or <!-- not run: why --> in the line above"
     )
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from peeklock.cli import main
-from peeklock.cli.diagrams import phase_diagram, row_diagram
-from peeklock.cli.docs import checkout, renewed
-from peeklock.cli.errors import UsageError
-from peeklock.model.world import World
-from peeklock.spec.evaluate import State, Stepper
-from peeklock.spec.narrative import get
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.protocol import Variant
-from peeklock.spec.state import Phase, Row, phase, row
+from peeklock.cli.docs.diagrams import phase_diagram, row_diagram
+from peeklock.cli.docs.docs import checkout, renewed
+from peeklock.cli.shared.errors import UsageError
+from peeklock.model.search.world import World
+from peeklock.spec.compose import Variant
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.law.state import Phase, Row, phase, row
+from peeklock.spec.reading.evaluate import State, Stepper
+from peeklock.spec.reading.narrative import get
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
@@ -69,7 +69,8 @@ def test_commands_that_are_shown_exist(page: Path) -> None:
         for line in block.splitlines():
             shown = re.fullmatch(r"\s*(?:\$ )?peeklock ([a-z][^|#]*)(?:[|#].*)?", line)
             if shown:
-                main.parser().parse_args(shlex.split(shown[1]))
+                words = shlex.split(shown[1])
+                main.parser(words).parse_args(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -162,9 +163,9 @@ def test_markers_come_in_pairs(text: str, says: str) -> None:
     [
         "rowz",
         "run ls",
-        "source spec/store.py nothing_like_it",
+        "source spec/law/store.py nothing_like_it",
         "file no/such.toml",
-        "edit spec/store.py fetched x =>",
+        "edit spec/law/store.py fetched x =>",
         "typed no-such-command",
     ],
 )
@@ -194,7 +195,7 @@ def test_what_a_page_types_happens_in_a_copy_of_its_own(
         for what in (
             'write mine.toml base = "retry"\\nack_attempts = 5',
             "typed grep attempts mine.toml",
-            "edit spec/store.py abandoned is_current(i, t), =>",
+            "edit spec/law/store.py abandoned is_current(i, t), =>",
             "typed git diff --shortstat",
         )
     )

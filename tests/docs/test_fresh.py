@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from peeklock.cli.docs import pages
+from peeklock.cli.docs.docs import pages
 
 ROOT = Path(__file__).parent.parent.parent
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in pages(ROOT)}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from peeklock.harness.report import ContractViolation
-from peeklock.spec.actions import Call
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.spec.notation.actions import Call
 
 README = Path(__file__).parent.parent.parent / "README.md"
 

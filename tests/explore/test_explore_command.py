@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from peeklock.cli.main import run
-from peeklock.harness.explaining import explain
-from peeklock.harness.judge import judge
-from peeklock.harness.observation import Observation
-from peeklock.harness.tracefile import read
-from peeklock.model.walks import code_of, fingerprint
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import ACTIONS, Variant
+from peeklock.harness.monitor.explanation import explain
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import judge
+from peeklock.model.explore.walks import code_of, fingerprint
+from peeklock.spec.compose import ACTIONS, Variant
+from peeklock.spec.law.policy import RETRY
 
 RUNS = Path(__file__).parent.parent / "data" / "duroxide"
 SMALL = ["--items", "1"]

@@ -11,13 +11,13 @@ from attrs import evolve
 from browser import Browser
 from wandering import world_of
 
-from peeklock.cli.explore_load import Run
-from peeklock.cli.explore_page import as_page
-from peeklock.model.verdicts import check
-from peeklock.model.walks import Explorer, position
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import PROMISES
-from peeklock.spec.state import excused, ran
+from peeklock.cli.explore.load import Run
+from peeklock.cli.explore.page import as_page
+from peeklock.model.explore.walks import Explorer, position
+from peeklock.model.search.verdicts import check
+from peeklock.spec.compose import PROMISES
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.law.state import excused, ran
 
 WORLD = world_of(RETRY, items=1)
 LARGEST = 400 * 1024

@@ -11,15 +11,15 @@ import pytest
 from attrs import evolve
 from wandering import places, wander, world_of
 
-from peeklock.cli.explore_data import as_data
-from peeklock.cli.explore_page import asset
-from peeklock.cli.explore_text import Walk, step_text, summary
-from peeklock.model.walks import Explorer, Move, step_of
-from peeklock.model.world import World
-from peeklock.spec.evaluate import State
-from peeklock.spec.policy import POLICIES, read_policy
-from peeklock.spec.protocol import PROMISES
-from peeklock.spec.terms import negate
+from peeklock.cli.explore.data import as_data
+from peeklock.cli.explore.page import asset
+from peeklock.cli.explore.text import Walk, step_text, summary
+from peeklock.model.explore.walks import Explorer, Move, step_of
+from peeklock.model.search.world import World
+from peeklock.spec.compose import PROMISES
+from peeklock.spec.law.policy import POLICIES, read_policy
+from peeklock.spec.notation.terms import negate
+from peeklock.spec.reading.evaluate import State
 
 HERE = Path(__file__).parent
 DEVIANT = read_policy(HERE.parent.parent / "docs" / "policies" / "abandon-revives.toml")

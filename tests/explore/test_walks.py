@@ -8,12 +8,11 @@ import pytest
 from attrs import evolve
 from wandering import WORLDS, places, wander, world_of
 
-from peeklock.cli.explore_text import deliveries
-from peeklock.harness.kept import StepPromises
-from peeklock.harness.world import Core
-from peeklock.model.lives import life_of, moves
-from peeklock.model.verdicts import check
-from peeklock.model.walks import (
+from peeklock.cli.explore.text import deliveries
+from peeklock.harness.monitor.promise_checks import StepPromises
+from peeklock.harness.monitor.world import Core
+from peeklock.model.explore.lives import life_of, moves
+from peeklock.model.explore.walks import (
     Explorer,
     PositionError,
     Step,
@@ -23,13 +22,14 @@ from peeklock.model.walks import (
     read_position,
     step_of,
 )
-from peeklock.model.world import World
-from peeklock.spec.deviations import Deviations, RepeatedAck
-from peeklock.spec.evaluate import PLACE
-from peeklock.spec.life import Life
-from peeklock.spec.policy import BEFORE, HARDENED, RETRY
-from peeklock.spec.protocol import ACTIONS, PROMISES, protocol_over
-from peeklock.spec.state import issued
+from peeklock.model.search.verdicts import check
+from peeklock.model.search.world import World
+from peeklock.spec.compose import ACTIONS, PROMISES, protocol_over
+from peeklock.spec.law.life import Life
+from peeklock.spec.law.policy import BEFORE, HARDENED, RETRY
+from peeklock.spec.law.state import issued
+from peeklock.spec.reading.evaluate import PLACE
+from peeklock.spec.variants.deviations import Deviations, RepeatedAck
 
 DEVIANT = Deviations(repeated_ack=RepeatedAck.OK, abandon_revives_acked=True, permanent_honest=False)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from attrs import evolve
 
-from peeklock.cli.explore_text import Walk
-from peeklock.model.walks import Explorer, Move
-from peeklock.model.world import World
-from peeklock.spec.actions import Call, Event
-from peeklock.spec.policy import POLICIES, Policy
-from peeklock.spec.protocol import Variant, protocol_over
+from peeklock.cli.explore.text import Walk
+from peeklock.model.explore.walks import Explorer, Move
+from peeklock.model.search.world import World
+from peeklock.spec.compose import Variant, protocol_over
+from peeklock.spec.law.policy import POLICIES, Policy
+from peeklock.spec.notation.actions import Call, Event
 
 _DULL = (Event.SHUTDOWN, Event.CRASH, Call.CANCEL)
 

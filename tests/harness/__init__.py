@@ -10,16 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from peeklock.harness.adapter import Delivery, PermanentError, RetryableError, StoreAdapter
-    from peeklock.harness.concurrent import check_store_by_processes, check_store_concurrently
-    from peeklock.harness.host import Completion, Crashed, Host
-    from peeklock.harness.recorder import recording
-    from peeklock.harness.report import ContractViolation, Inconclusive, Report
-    from peeklock.harness.schedule import Tolerances
-    from peeklock.harness.stores import check_store
-    from peeklock.harness.workers import check_worker, replay_worker
-    from peeklock.harness.wrapping import AdapterError
-    from peeklock.spec.capabilities import (
+    from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError, StoreAdapter
+    from peeklock.harness.adapter.wrapping import AdapterError
+    from peeklock.harness.concurrent.check import check_store_by_processes, check_store_concurrently
+    from peeklock.harness.failure.report import ContractViolation, Inconclusive, Report
+    from peeklock.harness.store.check import check_store
+    from peeklock.harness.trace.recorder import recording
+    from peeklock.harness.worker.check import check_worker, replay_worker
+    from peeklock.harness.worker.host import Completion, Crashed, Host
+    from peeklock.harness.worker.schedule import Tolerances
+    from peeklock.spec.variants.capabilities import (
         Capabilities,
         CompletionWrite,
         Expired,
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     )
 
 _MODULES = (
-    "peeklock.harness.adapter",
-    "peeklock.spec.capabilities",
-    "peeklock.harness.host",
-    "peeklock.harness.report",
-    "peeklock.harness.wrapping",
-    "peeklock.harness.recorder",
-    "peeklock.harness.schedule",
-    "peeklock.harness.stores",
-    "peeklock.harness.workers",
-    "peeklock.harness.concurrent",
+    "peeklock.harness.adapter.interface",
+    "peeklock.spec.variants.capabilities",
+    "peeklock.harness.worker.host",
+    "peeklock.harness.failure.report",
+    "peeklock.harness.adapter.wrapping",
+    "peeklock.harness.trace.recorder",
+    "peeklock.harness.worker.schedule",
+    "peeklock.harness.store.check",
+    "peeklock.harness.worker.check",
+    "peeklock.harness.concurrent.check",
 )
 """Where it is, the quickest to load first."""
 

@@ -42,7 +42,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line for each check that was made."""
-    outcomes = sys.modules.get("peeklock.harness.outcomes")
+    outcomes = sys.modules.get("peeklock.harness.adapter.outcomes")
     if outcomes is not None and outcomes.LINES:
         terminalreporter.section("peeklock")
         for line in outcomes.LINES:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from attrs import frozen
 
-from peeklock.model.promela import promela
-from peeklock.model.world import World
-from peeklock.spec.promises import Possibility, Promise
-from peeklock.spec.protocol import POSSIBILITIES, PROMISES
+from peeklock.model.export.promela import promela
+from peeklock.model.search.world import World
+from peeklock.spec.compose import POSSIBILITIES, PROMISES
+from peeklock.spec.promises.promise import Possibility, Promise
 
 NO_REDUCTION = ("-O2", "-DSAFETY", "-DNOREDUCE")
 """How gcc is called, so that every step is taken: the counts are then those of the world."""

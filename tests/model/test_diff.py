@@ -11,19 +11,19 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 
-from peeklock.model.behaviours import ITEM_FETCHED, Automaton, Behaviours, Letter
-from peeklock.model.diff import Change, Difference, Witness, longest
-from peeklock.model.diff_partings import partings, shortest
-from peeklock.model.diff_sides import Found, Present, from_data, to_data
-from peeklock.model.remarks import about_five, about_needless, about_time
-from peeklock.model.timing import timing
-from peeklock.model.world import World
-from peeklock.spec.actions import Call
-from peeklock.spec.faults import FAULTS
-from peeklock.spec.narrative import get
-from peeklock.spec.policy import BEFORE, HARDENED, POLICIES, RETRY, AfterExhaustion, Policy
-from peeklock.spec.protocol import ACTIONS, Variant
-from peeklock.spec.state import Phase, phase
+from peeklock.model.review.behaviours import ITEM_FETCHED, Automaton, Behaviours, Letter
+from peeklock.model.review.diff import Change, Difference, Witness, longest
+from peeklock.model.review.divergences import partings, shortest
+from peeklock.model.review.policy_notes import about_five, about_needless, about_time
+from peeklock.model.review.sides import Found, Present, from_data, to_data
+from peeklock.model.review.timing import timing
+from peeklock.model.search.world import World
+from peeklock.spec.compose import ACTIONS, Variant
+from peeklock.spec.law.faults import FAULTS
+from peeklock.spec.law.policy import BEFORE, HARDENED, POLICIES, RETRY, AfterExhaustion, Policy
+from peeklock.spec.law.state import Phase, phase
+from peeklock.spec.notation.actions import Call
+from peeklock.spec.reading.narrative import get
 
 ALL = frozenset(f.name for f in FAULTS)
 

@@ -14,17 +14,17 @@ from spin_runner import EVERYTHING_CHECKED, SpinFailed, run_spin
 from tla_reader import Configuration, Module, NotTla, State
 
 from peeklock.cli.main import run
-from peeklock.model.export_common import demands_of, in_order, write_whole
-from peeklock.model.promela import promela
-from peeklock.model.search import Search
-from peeklock.model.tables import Watch
-from peeklock.model.tla import configuration, tla
-from peeklock.model.verdicts import check
-from peeklock.model.world import World
-from peeklock.spec.policy import POLICIES, Policy
-from peeklock.spec.protocol import POSSIBILITIES, PROMISES, I, Variant
-from peeklock.spec.state import acked_by, current, issued, token
-from peeklock.spec.terms import ITEM, NAT, every, parameter
+from peeklock.model.export.common import demands_of, in_order, write_whole
+from peeklock.model.export.promela import promela
+from peeklock.model.export.tla import configuration, tla
+from peeklock.model.search.engine import Search
+from peeklock.model.search.tables import Watch
+from peeklock.model.search.verdicts import check
+from peeklock.model.search.world import World
+from peeklock.spec.compose import POSSIBILITIES, PROMISES, I, Variant
+from peeklock.spec.law.policy import POLICIES, Policy
+from peeklock.spec.law.state import acked_by, current, issued, token
+from peeklock.spec.notation.terms import ITEM, NAT, every, parameter
 
 QUICKLY = ("-O0", "-DSAFETY", "-DNOREDUCE")
 """These worlds are so small that compiling takes longer than the search."""

@@ -9,12 +9,12 @@ import random
 
 import pytest
 
-from peeklock.model.mistakes import MISTAKES, Mistake
-from peeklock.model.mutants import Verdict, all_mutants, idle_promises, main, run
-from peeklock.model.mutants_allowed import reason_for
-from peeklock.model.mutants_judge import Fate, explored, judge
-from peeklock.model.mutants_worlds import ARENAS
-from peeklock.model.mutate import ORIGINAL, Kind, Mutant
+from peeklock.model.mutants.excused import reason_for
+from peeklock.model.mutants.judge import Fate, explored, judge
+from peeklock.model.mutants.mistakes import MISTAKES, Mistake
+from peeklock.model.mutants.mutate import ORIGINAL, Kind, Mutant
+from peeklock.model.mutants.run import Verdict, all_mutants, idle_promises, main, run
+from peeklock.model.mutants.worlds import ARENAS
 
 SAMPLE = 30
 SEED = 20260729

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from peeklock.model.checkpoint import restore, save
-from peeklock.model.packing import Packing
-from peeklock.model.search import INTERRUPTED, Limits, Search, Statistics, Stopped
-from peeklock.model.tables import Watch
-from peeklock.model.traces import shortest
-from peeklock.model.verdicts import Verdict, check
-from peeklock.model.world import World, WorldError
-from peeklock.spec.actions import Action, Call
-from peeklock.spec.evaluate import State, Stepper, predicate
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.promises import always
-from peeklock.spec.protocol import NEVER_TAKEN, POSSIBILITIES, PROMISES, I, Variant
-from peeklock.spec.state import Row, issued, row
-from peeklock.spec.terms import FALSE, substitute
+from peeklock.model.search.checkpoint import restore, save
+from peeklock.model.search.engine import INTERRUPTED, Limits, Search, Statistics, Stopped
+from peeklock.model.search.packing import Packing
+from peeklock.model.search.tables import Watch
+from peeklock.model.search.traces import shortest
+from peeklock.model.search.verdicts import Verdict, check
+from peeklock.model.search.world import World, WorldError
+from peeklock.spec.compose import NEVER_TAKEN, POSSIBILITIES, PROMISES, I, Variant
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.law.state import Row, issued, row
+from peeklock.spec.notation.actions import Action, Call
+from peeklock.spec.notation.terms import FALSE, substitute
+from peeklock.spec.promises.promise import always
+from peeklock.spec.reading.evaluate import State, Stepper, predicate
 
 SOME_FAULTS = frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
 

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from attrs import fields
 
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
-from peeklock.harness.world import Scope, Violation
-from peeklock.spec.actions import Answer, Call
-from peeklock.spec.capabilities import (
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.monitor.world import Scope, Violation
+from peeklock.spec.compose import ACTIONS, STORE_ALONE, Variant
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.law.state import Result
+from peeklock.spec.notation.actions import Answer, Call
+from peeklock.spec.variants.capabilities import (
     STANDARD,
     Capabilities,
     CapabilitiesError,
@@ -23,9 +26,6 @@ from peeklock.spec.capabilities import (
     protocol_with,
     store_alone,
 )
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import ACTIONS, STORE_ALONE, Variant
-from peeklock.spec.state import Result
 
 
 def seen(call: Call, at_ms: int, answer: Answer = Answer.OK, **more: Any) -> Observation:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from peeklock.harness.judge import judge
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
-from peeklock.harness.tracefile import read
-from peeklock.harness.traceline import TraceError
-from peeklock.harness.world import CALLS_AND_HANDLERS, Scope, Violation
-from peeklock.spec.actions import Answer, Call, Event, Metric
-from peeklock.spec.policy import BEFORE, HARDENED, RETRY
-from peeklock.spec.protocol import Variant
-from peeklock.spec.state import Result
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.monitor.world import CALLS_AND_HANDLERS, Scope, Violation
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import judge
+from peeklock.harness.trace.line import TraceError
+from peeklock.spec.compose import Variant
+from peeklock.spec.law.policy import BEFORE, HARDENED, RETRY
+from peeklock.spec.law.state import Result
+from peeklock.spec.notation.actions import Answer, Call, Event, Metric
 
 HEADER = '{"peeklock_trace": 1, "records": ["handlers", "answers"]}'
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from peeklock.cli.main import run
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
-from peeklock.harness.strands import MOST_SETTLED, Strands
-from peeklock.harness.world import Scope, Violation
-from peeklock.spec.actions import Answer, Call, Event
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import Variant
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.monitor.strands import MOST_SETTLED, Strands
+from peeklock.harness.monitor.world import Scope, Violation
+from peeklock.spec.compose import Variant
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.notation.actions import Answer, Call, Event
 
 STOPS_TOO = Scope(stops=True)
 """Crashes and shutdowns are seen, so that one monitor of all items has few states to keep."""

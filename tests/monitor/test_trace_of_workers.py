@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from peeklock.harness import traceline
-from peeklock.harness.judge import Judgement, judge
-from peeklock.harness.tracefile import read
-from peeklock.harness.traceline import TraceError
-from peeklock.spec.actions import Call, Metric
-from peeklock.spec.policy import BEFORE, HARDENED, RETRY, Policy
+from peeklock.harness.trace import line as traceline
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import Judgement, judge
+from peeklock.harness.trace.line import TraceError
+from peeklock.spec.law.policy import BEFORE, HARDENED, RETRY, Policy
+from peeklock.spec.notation.actions import Call, Metric
 
 HEADER = '{"peeklock_trace": 1}'
 ENQUEUE = '{"call": "enqueue", "item": "i1"}'

@@ -10,12 +10,12 @@ from attrs import frozen
 from hypothesis import Phase
 from twin_worker import TwinWorker
 
-from peeklock.harness.adapter import StoreAdapter, VirtualTime
-from peeklock.harness.failure import Failure
-from peeklock.harness.schedule import Duty
-from peeklock.harness.stores import RUNS_FOR_AN_EXAMPLE
-from peeklock.harness.worker_failure import WorkerFailure
-from peeklock.spec.policy import Policy
+from peeklock.harness.adapter.interface import StoreAdapter, VirtualTime
+from peeklock.harness.failure.failure import Failure
+from peeklock.harness.store.check import RUNS_FOR_AN_EXAMPLE
+from peeklock.harness.worker.schedule import Duty
+from peeklock.harness.worker.worker_failure import WorkerFailure
+from peeklock.spec.law.policy import Policy
 
 SEEDS = range(10)
 UNSHORTENED = tuple(phase for phase in hypothesis.settings().phases if phase is not Phase.shrink)

@@ -10,7 +10,7 @@ from attrs import define, field
 from mutant import StoreMutant, caught_by
 from twin_store import Row, Twin
 
-from peeklock.harness.adapter import Delivery
+from peeklock.harness.adapter.interface import Delivery
 
 
 @define

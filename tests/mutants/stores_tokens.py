@@ -6,7 +6,7 @@ from attrs import define, field
 from mutant import caught_by
 from twin_store import Row, Twin
 
-from peeklock.harness.adapter import Delivery, PermanentError
+from peeklock.harness.adapter.interface import Delivery, PermanentError
 
 
 @define

@@ -9,8 +9,8 @@ from mutant import StoreMutant
 from registry import STORES
 from twin_store import Twin
 
-from peeklock.harness.vectors import read_vectors, replay
-from peeklock.harness.wrapping import AdapterError
+from peeklock.harness.adapter.wrapping import AdapterError
+from peeklock.harness.vectors.replay import read_vectors, replay
 
 VECTORS = read_vectors(Path(__file__).parent.parent.parent / "docs" / "vectors")
 

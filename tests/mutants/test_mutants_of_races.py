@@ -8,9 +8,9 @@ from mutant import SEEDS, StoreMutant
 from registry import RACES
 from stores_racing import LockedTwin
 
-from peeklock.harness.concurrent import check_store_concurrently
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
+from peeklock.harness.concurrent.check import check_store_concurrently
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.store.check import check_store
 
 ROUNDS = 200
 

@@ -9,9 +9,9 @@ from mutant import RunMutant
 from registry import RUNS
 from trace_schema import held
 
-from peeklock.harness.judge import Judgement, judge
-from peeklock.harness.tracefile import read
-from peeklock.spec.policy import POLICIES
+from peeklock.harness.trace.file import read
+from peeklock.harness.trace.judge import Judgement, judge
+from peeklock.spec.law.policy import POLICIES
 
 
 def judged(mutant: RunMutant, lines: tuple[str, ...], folder: Path) -> Judgement:

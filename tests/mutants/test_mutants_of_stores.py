@@ -7,8 +7,8 @@ from mutant import SEEDS, STORES_BUDGET, StoreMutant
 from registry import STORES
 from twin_store import Twin
 
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.stores import check_store
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.store.check import check_store
 
 
 @pytest.mark.parametrize("mutant", STORES, ids=lambda m: m.slug)

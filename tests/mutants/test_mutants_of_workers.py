@@ -8,11 +8,11 @@ from registry import WORKERS
 from twin_worker import AcksOnce, HardenedTwin, OneAttempt, TwinWorker, runs
 from workers_holding import AT_MOST_ONE
 
-from peeklock.harness.corners import corners
-from peeklock.harness.report import ContractViolation
-from peeklock.harness.schedule import COMPLETES, DUTIES
-from peeklock.harness.workers import check_worker
-from peeklock.spec.policy import Policy, find_policy
+from peeklock.harness.failure.report import ContractViolation
+from peeklock.harness.worker.check import check_worker
+from peeklock.harness.worker.corner_cases import corners
+from peeklock.harness.worker.schedule import COMPLETES, DUTIES
+from peeklock.spec.law.policy import Policy, find_policy
 
 TWINS: dict[str | Policy, type[TwinWorker]] = {
     "retry": TwinWorker,

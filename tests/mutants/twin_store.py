@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
-from peeklock.harness.adapter import Delivery, PermanentError
+from peeklock.harness.adapter.interface import Delivery, PermanentError
 
 
 @define

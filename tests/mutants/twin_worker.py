@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from peeklock.harness.adapter import PermanentError, RetryableError
-from peeklock.harness.host import Completion, Counted, Ended, Host, HostDelivery, RunWorker
+from peeklock.harness.adapter.interface import PermanentError, RetryableError
+from peeklock.harness.worker.host import Completion, Counted, Ended, Host, HostDelivery, RunWorker
 
 FAR_MS = 10**12
 

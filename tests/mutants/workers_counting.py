@@ -5,8 +5,8 @@ from __future__ import annotations
 from mutant import done_by
 from twin_worker import HardenedTwin, TwinWorker
 
-from peeklock.harness import schedule
-from peeklock.harness.host import Completion, Counted
+from peeklock.harness.worker import schedule
+from peeklock.harness.worker.host import Completion, Counted
 
 _GH = "https://github.com/"
 

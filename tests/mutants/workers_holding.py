@@ -6,9 +6,9 @@ from attrs import evolve
 from mutant import done_by
 from twin_worker import HardenedTwin, OneAttempt, Stopped, TwinWorker
 
-from peeklock.harness import schedule
-from peeklock.harness.host import Completion, HostDelivery
-from peeklock.spec.policy import RETRY
+from peeklock.harness.worker import schedule
+from peeklock.harness.worker.host import Completion, HostDelivery
+from peeklock.spec.law.policy import RETRY
 
 _GH = "https://github.com/"
 AT_MOST_ONE = evolve(RETRY, name="one attempt", max_attempts=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mutant import done_by
 from twin_worker import AcksOnce, HardenedTwin, TwinWorker
 
-from peeklock.harness import schedule
-from peeklock.harness.adapter import RetryableError
-from peeklock.harness.host import Completion, Host, HostDelivery
+from peeklock.harness.adapter.interface import RetryableError
+from peeklock.harness.worker import schedule
+from peeklock.harness.worker.host import Completion, Host, HostDelivery
 
 _GH = "https://github.com/"
 

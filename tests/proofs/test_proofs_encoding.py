@@ -11,12 +11,11 @@ from peeklock.proofs import ALL_FAULTS, LEMMAS
 from peeklock.proofs.encode import Asker, Encoder, Model, Outcome
 from peeklock.proofs.inductive import AnyMaximum
 from peeklock.proofs.quantifiers import Named, Untreatable, Witnesses, instantiated, witnessed
-from peeklock.spec.actions import Action
-from peeklock.spec.evaluate import ITEM_VARIABLES, WORKER_VARIABLES, State, Stepper, encoded, predicate
-from peeklock.spec.policy import POLICIES, rule
-from peeklock.spec.protocol import PROMISES, I, W, resolved, specialized
-from peeklock.spec.state import issued, token, working_on
-from peeklock.spec.terms import (
+from peeklock.spec.compose import PROMISES, I, W, resolved, specialized
+from peeklock.spec.law.policy import POLICIES, rule
+from peeklock.spec.law.state import issued, token, working_on
+from peeklock.spec.notation.actions import Action
+from peeklock.spec.notation.terms import (
     BOOL,
     ITEM,
     NAT,
@@ -32,6 +31,14 @@ from peeklock.spec.terms import (
     parameter,
     some,
     substitute,
+)
+from peeklock.spec.reading.evaluate import (
+    ITEM_VARIABLES,
+    WORKER_VARIABLES,
+    State,
+    Stepper,
+    encoded,
+    predicate,
 )
 
 WORKERS = tuple(parameter(f"the worker {k}", WORKER) for k in range(2))

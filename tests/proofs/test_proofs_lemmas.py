@@ -5,11 +5,11 @@ from attrs import evolve
 
 from peeklock.proofs import ALL_FAULTS, LEMMAS, prove
 from peeklock.proofs.report import induct, widest_faults
-from peeklock.spec.evaluate import initial_state, predicate
-from peeklock.spec.policy import POLICIES
-from peeklock.spec.promises import Promise
-from peeklock.spec.protocol import PROMISES, Variant
-from peeklock.spec.terms import substitute
+from peeklock.spec.compose import PROMISES, Variant
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.notation.terms import substitute
+from peeklock.spec.promises.promise import Promise
+from peeklock.spec.reading.evaluate import initial_state, predicate
 
 
 def needed_somewhere() -> set[str]:

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from peeklock.proofs import ALL_FAULTS, ProofReport, Verdict, prove, prove_as_stated, widest_faults
-from peeklock.spec.policy import BEFORE, HARDENED, POLICIES, RETRY, Policy
-from peeklock.spec.protocol import PROMISES
+from peeklock.spec.compose import PROMISES
+from peeklock.spec.law.policy import BEFORE, HARDENED, POLICIES, RETRY, Policy
 
 S10, S11, S12, S13, S14 = PROMISES[9:14]
 CANNOT_CANCEL = {

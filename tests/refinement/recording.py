@@ -6,9 +6,9 @@ from collections.abc import Container
 from pathlib import Path
 
 import peeklock.impl as impl
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.traceline import Line, Times
-from peeklock.harness.traceseen import seen_of_workers
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.trace.line import Line, Times
+from peeklock.harness.trace.observations import seen_of_workers
 
 
 def watched(monitor: Monitor, handlers: Container[str], policy: impl.Policy) -> impl.Tracer:

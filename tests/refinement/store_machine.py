@@ -11,14 +11,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from machine import STEPS_MS, explains
 
 import peeklock.impl as impl
-from peeklock.harness.monitor import Monitor
-from peeklock.harness.observation import Observation
-from peeklock.harness.world import Scope
-from peeklock.spec.actions import Answer, Call
-from peeklock.spec.faults import FAULTS
-from peeklock.spec.policy import RETRY
-from peeklock.spec.protocol import STORE_ALONE, Variant
-from peeklock.spec.state import Result
+from peeklock.harness.monitor.monitor import Monitor
+from peeklock.harness.monitor.observation import Observation
+from peeklock.harness.monitor.world import Scope
+from peeklock.spec.compose import STORE_ALONE, Variant
+from peeklock.spec.law.faults import FAULTS
+from peeklock.spec.law.policy import RETRY
+from peeklock.spec.law.state import Result
+from peeklock.spec.notation.actions import Answer, Call
 
 HONEST = frozenset({"cancel", "expiry"})
 """A reference store does not fail by itself: no answer may be wrong."""

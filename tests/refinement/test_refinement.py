@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from machine import IMPLEMENTED, machine
 from store_machine import store_machine
 
-from peeklock.spec.policy import POLICIES
+from peeklock.spec.law.policy import POLICIES
 
 EXAMPLES = {False: 150, True: 30}
 """Runs on each kind of store; a file costs more than memory."""

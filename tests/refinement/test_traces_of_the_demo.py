@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from trace_schema import held
 
-from peeklock.harness.judge import judge
-from peeklock.harness.tracefile import Kind, read
+from peeklock.harness.trace.file import Kind, read
+from peeklock.harness.trace.judge import judge
 from peeklock.impl.demo import SCRIPTS, main
-from peeklock.spec.policy import BEFORE, RETRY
+from peeklock.spec.law.policy import BEFORE, RETRY
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -6,10 +6,9 @@ import itertools
 
 import pytest
 
-from peeklock.spec.evaluate import predicate
-from peeklock.spec.protocol import I, W, resolved
-from peeklock.spec.state import Phase, Row, attempts, issued, phase, renewing, row, working_on
-from peeklock.spec.terms import (
+from peeklock.spec.compose import I, W, resolved
+from peeklock.spec.law.state import Phase, Row, attempts, issued, phase, renewing, row, working_on
+from peeklock.spec.notation.terms import (
     FALSE,
     ITEM,
     TRUE,
@@ -27,6 +26,7 @@ from peeklock.spec.terms import (
     some,
     substitute,
 )
+from peeklock.spec.reading.evaluate import predicate
 
 A, B = renewing[W], phase[W] == Phase.IDLE
 WORKER_2 = parameter("v", WORKER)
@@ -78,7 +78,7 @@ def test_bound_names_are_fresh() -> None:
     """An inner quantifier of the same sort cannot capture the outer one's name."""
     nested = every(WORKER, lambda a: some(WORKER, lambda b: (attempts[a] < attempts[b]) | renewing[a]))
     holds = predicate(nested)
-    from peeklock.spec.evaluate import PLACE, initial_state
+    from peeklock.spec.reading.evaluate import PLACE, initial_state
 
     (worker, other), items = initial_state(2, 1)
     low = worker

@@ -1,0 +1,1 @@
+"""``peeklock check`` and ``peeklock explain``."""

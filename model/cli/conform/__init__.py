@@ -1,0 +1,1 @@
+"""``peeklock conform`` and ``peeklock trace``: real stores, workers and runs."""

@@ -1,0 +1,1 @@
+"""``peeklock docs``: the generated parts of the documentation."""

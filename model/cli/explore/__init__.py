@@ -1,0 +1,1 @@
+"""``peeklock explore``: in the terminal, and as a page of one file."""

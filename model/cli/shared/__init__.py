@@ -1,0 +1,1 @@
+"""What the commands share: options, errors, progress and the ways to show a trace."""

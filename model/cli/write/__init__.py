@@ -1,0 +1,1 @@
+"""``peeklock vectors`` and ``peeklock export``: files for other tools."""

@@ -1,0 +1,1 @@
+"""Walks through the state space, step by step."""

@@ -1,0 +1,1 @@
+"""The bounded world for other tools: Promela for Spin, TLA+ for TLC."""

@@ -1,0 +1,1 @@
+"""Test vectors of a store: few short runs that cover everything it can show."""

@@ -1,0 +1,1 @@
+"""How the protocol is written: terms, and actions made of them."""

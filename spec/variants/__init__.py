@@ -1,0 +1,1 @@
+"""Variants: stores that differ from the contract, by declaration or by mistake, and clients that follow no policy."""

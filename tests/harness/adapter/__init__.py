@@ -1,0 +1,1 @@
+"""The interface that a store implements, and careful calls of it."""

@@ -1,0 +1,1 @@
+"""A failed run as data: reproduced, explained, reported and written to files."""

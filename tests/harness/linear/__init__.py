@@ -1,0 +1,1 @@
+"""Concurrent histories of a store, judged item by item by linearizability."""

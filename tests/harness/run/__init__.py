@@ -1,0 +1,1 @@
+"""Runs of a store as data, driven and judged call by call."""

@@ -1,0 +1,1 @@
+"""A run as a story: lanes for a terminal, Markdown, and a page."""

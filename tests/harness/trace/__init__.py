@@ -1,0 +1,1 @@
+"""Trace files: reading, judging and recording them."""

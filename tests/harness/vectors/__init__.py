@@ -1,0 +1,1 @@
+"""Test vectors, read and replayed on a store."""

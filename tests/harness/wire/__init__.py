@@ -1,0 +1,1 @@
+"""The wire format: stores and workers in any language, over JSON lines."""

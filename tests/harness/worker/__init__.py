@@ -1,0 +1,1 @@
+"""``check_worker``: a worker on a scripted store and clock, watched by the monitor."""
