@@ -13,7 +13,8 @@ from attrs import define, evolve
 from reference import ERRORS, Locked, ReferenceAdapter, memory_store
 
 import peeklock.impl as impl
-from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError, outcomes
+from peeklock.harness.adapter import outcomes
+from peeklock.harness.adapter.interface import Delivery, PermanentError, RetryableError
 from peeklock.harness.adapter.wrapping import AdapterError
 from peeklock.harness.concurrent.check import ITEMS_IN_A_ROUND, check_store_concurrently
 from peeklock.harness.failure.report import ContractViolation, Inconclusive

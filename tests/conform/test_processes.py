@@ -20,7 +20,7 @@ from shared_stores import (
 )
 
 from peeklock.harness.adapter.wrapping import AdapterError
-from peeklock.harness.concurrent.check import check as concurrent
+from peeklock.harness.concurrent import check as concurrent
 from peeklock.harness.concurrent.check import check_store_by_processes
 from peeklock.harness.failure.report import ContractViolation
 from peeklock.spec.variants.capabilities import Capabilities
