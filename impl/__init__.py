@@ -37,12 +37,12 @@ from peeklock.impl.events import (
     Observer,
     ShutdownRequested,
 )
-from peeklock.impl.faults import Fault, FaultyStore, Recorded
-from peeklock.impl.memory_store import MemoryStore
 from peeklock.impl.metrics import Metrics
 from peeklock.impl.policy import BEFORE, HARDENED, RETRY, Policy
-from peeklock.impl.sqlite_store import SqliteStore
 from peeklock.impl.store import Completion, CompletionKind, Delivery, Row, Store, WorkItem
+from peeklock.impl.stores.faults import Fault, FaultyStore, Recorded
+from peeklock.impl.stores.memory import MemoryStore
+from peeklock.impl.stores.sqlite import SqliteStore
 from peeklock.impl.tracing import Tracer
 from peeklock.impl.worker import Worker
 

@@ -18,9 +18,9 @@ from peeklock.impl.clock import VirtualClock
 from peeklock.impl.effects import Abandon, Ack, Call, Fetch, Ok, Renew
 from peeklock.impl.errors import StoreError
 from peeklock.impl.events import Called, Counted, Event, HandlerEnded, HandlerStarted
-from peeklock.impl.faults import RESPONSE_LOST, RETRYABLE, FaultyStore, Script
-from peeklock.impl.sqlite_store import SqliteStore
 from peeklock.impl.store import WorkItem
+from peeklock.impl.stores.faults import RESPONSE_LOST, RETRYABLE, FaultyStore, Script
+from peeklock.impl.stores.sqlite import SqliteStore
 from peeklock.impl.tracing import Tracer
 from peeklock.impl.worker import Worker
 

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from peeklock.proofs.counterexample import Counterexample, counterexample
 from peeklock.proofs.encode import Answered, Asker, Encoder, Model, Outcome
 from peeklock.proofs.quantifiers import Named, Untreatable, Witnesses, instantiated, witnessed
-from peeklock.spec.compose import Variant, resolved, specialized
+from peeklock.spec.compose import resolved, specialized
 from peeklock.spec.law.policy import rule
 from peeklock.spec.notation.actions import Action
 from peeklock.spec.notation.terms import (
@@ -33,6 +33,7 @@ from peeklock.spec.notation.terms import (
     substitute,
 )
 from peeklock.spec.promises.promise import Part
+from peeklock.spec.variants.variant import Variant
 
 MAX_ATTEMPTS: Term = rule.max_attempts
 """The one setting that stays open: a proof is for any value of it, 1 or more."""

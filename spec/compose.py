@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from peeklock.spec.law import ack_sequence, environment, store, worker
-from peeklock.spec.law.faults import FAULTS, FIFO, KNOWN_FAULTS, fault
-from peeklock.spec.law.policy import Policy, rule, settings_of
+from peeklock.spec.law.policy import rule
 from peeklock.spec.law.state import token, working_on
 from peeklock.spec.notation.actions import ABANDONS, Action, Call, Label, Piece
 from peeklock.spec.notation.terms import (
@@ -31,9 +28,6 @@ from peeklock.spec.notation.terms import (
 )
 from peeklock.spec.promises import contract, reachable, settlement
 from peeklock.spec.promises.history import recorded
-from peeklock.spec.promises.promise import Part, Promise, Step
-from peeklock.spec.variants import free_client
-from peeklock.spec.variants.deviations import NO_DEVIATIONS, Deviations, outcomes
 
 REACTIONS = (*worker.REACTIONS, *ack_sequence.REACTIONS)
 W = parameter("w", WORKER)
@@ -125,22 +119,6 @@ def compose(
 ACTIONS = tuple(compose())
 
 
-@cache
-def protocol_over(deviations: Deviations) -> tuple[Action, ...]:
-    """The protocol over a store that deviates from the contract in these ways."""
-    return ACTIONS if deviations == NO_DEVIATIONS else tuple(compose(outcomes(deviations)))
-
-
-STORE_ALONE = tuple(
-    compose(
-        reactions=free_client.REACTIONS,
-        events=(environment.item_becomes_visible, environment.lock_expires),
-        by_policy=False,
-    )
-)
-"""The store with clients that do anything."""
-
-
 def specialized(actions: Iterable[Action], settings: Mapping[Term, Operand]) -> tuple[Action, ...]:
     """The actions with settings replaced by their values; those that can then never happen are left out."""
     found = []
@@ -151,49 +129,6 @@ def specialized(actions: Iterable[Action], settings: Mapping[Term, Operand]) -> 
             effects = tuple(Assignment(a.target, fixed(a.value)) for a in action.effects)
             found.append(evolve(action, guards=guards, effects=effects))
     return tuple(found)
-
-
-@frozen
-class Variant:
-    """The protocol under one policy and a choice of fault classes."""
-
-    policy: Policy
-    faults: frozenset[str] = frozenset(f.name for f in FAULTS)
-    fifo: bool = False
-
-    @property
-    def settings(self) -> dict[Term, int | bool | enum.Enum]:
-        """The values of all settings."""
-        switches = {fault(f.name): f.name in self.faults for f in KNOWN_FAULTS}
-        return {**settings_of(self.policy), **switches, FIFO: self.fifo}
-
-    def actions(self) -> tuple[Action, ...]:
-        """The actions that this variant has."""
-        return specialized(ACTIONS, self.settings)
-
-    def obligation(self, part: Part, action: Action) -> Term | None:
-        """What the part asks of a state in which the action is taken; None where it does not speak of it.
-
-        The values after the step are replaced by what the action writes, so the result is a term about the state
-        before it.
-        """
-        if part.step is None or not part.kind(action.label):
-            return None
-        body = part.step(Step(action.label, self.policy, action.worker, action.item))
-        return _fixed(self)(resolved(body, action.effects))
-
-    def obligations(self, action: Action) -> Iterator[tuple[Promise, Part, Term]]:
-        """All that the promises ask of a state in which the action is taken, part by part."""
-        for promise in PROMISES:
-            for part in promise.parts:
-                term = self.obligation(part, action)
-                if term is not None:
-                    yield promise, part, term
-
-
-@cache
-def _fixed(variant: Variant) -> Substitution:
-    return Substitution(variant.settings)
 
 
 def resolved(term: Term, effects: Iterable[Assignment]) -> Term:

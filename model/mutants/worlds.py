@@ -15,7 +15,7 @@ from peeklock.model.search.local import grounded
 from peeklock.model.search.tables import Watch
 from peeklock.model.search.view import View, column_question
 from peeklock.model.search.world import World
-from peeklock.spec.compose import POSSIBILITIES, PROMISES, Variant
+from peeklock.spec.compose import POSSIBILITIES, PROMISES
 from peeklock.spec.law.faults import DISHONEST, FAULTS, FIFO, fault
 from peeklock.spec.law.policy import (
     BEFORE,
@@ -33,6 +33,7 @@ from peeklock.spec.law.policy import (
 from peeklock.spec.notation.actions import Action
 from peeklock.spec.notation.terms import Term, arguments, both, either, equal
 from peeklock.spec.promises.promise import Part, Possibility, Promise
+from peeklock.spec.variants.variant import Variant
 
 WATCHES: dict[Watch, Promise | Possibility] = {
     **{Watch(part, wanted=False): promise for promise in PROMISES for part in promise.parts},

@@ -16,38 +16,29 @@ from peeklock.model.review.behaviours import Letter
 from peeklock.model.review.sides import Present, to_data
 from peeklock.model.search.engine import Limits
 from peeklock.model.search.world import World
-from peeklock.spec import compose as protocol
-from peeklock.spec.compose import ACTIONS, Variant
 from peeklock.spec.law.faults import FAULTS, KNOWN_FAULTS
-from peeklock.spec.law.policy import POLICIES, Policy, find_policy
-from peeklock.spec.notation.actions import Action
+from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.variants.policy_file import find_variant
 
 
 def _side(asked: dict[str, Any]) -> Present:
     """The side that is asked for; ``ValueError`` for what this specification does not have."""
-    policy = find_policy(asked["policy"])
+    variant = find_variant(asked["policy"])
+    policy = variant.policy
     given = "max_attempts" in policy.given
     maximum = asked["max_attempts"] or (policy.max_attempts if given else 2)
     faults = {f.name for f in FAULTS} if asked["only"] is None else set(asked["only"])
-    actions, more = _over_its_store(policy)
-    faults = (faults | set(asked["with"]) | more) - set(asked["without"])
+    faults = (faults | set(asked["with"]) | variant.store.faults) - set(asked["without"])
     unknown = sorted(faults - {f.name for f in KNOWN_FAULTS})
     if unknown:
         raise ValueError(f"has no fault class {unknown[0]!r}")
     world = World(
-        Variant(evolve(policy, max_attempts=maximum), frozenset(faults)),
+        evolve(variant, policy=evolve(policy, max_attempts=maximum), faults=frozenset(faults)),
         asked["workers"],
         asked["items"],
         asked["deliveries"] or maximum + 2,
-        actions,
     )
     return Present(asked["title"], policy, world, Limits(asked["seconds"], asked["bytes"]))
-
-
-def _over_its_store(policy: Policy) -> tuple[tuple[Action, ...], frozenset[str]]:
-    """The protocol over the policy's own store; in revisions that know no deviations there is one store."""
-    over = getattr(protocol, "protocol_over", None)
-    return (ACTIONS, frozenset()) if over is None else (over(policy.store), policy.store.faults)
 
 
 def serve() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
-from peeklock.spec.compose import ACTIONS, Variant, specialized
+from peeklock.spec.compose import specialized
 from peeklock.spec.law.state import issued
 from peeklock.spec.notation.actions import Action, Call
 from peeklock.spec.notation.terms import FALSE, Term, both
 from peeklock.spec.reading.evaluate import State, initial_state
 from peeklock.spec.reading.wording import many
+from peeklock.spec.variants.deviations import protocol_over
+from peeklock.spec.variants.variant import Variant
 
 LARGEST = 250
 """No size of a world may be larger: a variable of a record is a byte."""
@@ -33,7 +35,9 @@ class World:
     workers: int = 2
     items: int = 2
     deliveries: int = 4
-    actions_of_protocol: tuple[Action, ...] = field(default=ACTIONS, repr=False, eq=False)
+    actions_of_protocol: tuple[Action, ...] = field(
+        default=Factory(lambda self: protocol_over(self.variant.store), takes_self=True), repr=False, eq=False
+    )
 
     def __attrs_post_init__(self) -> None:
         policy = self.variant.policy

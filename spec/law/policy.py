@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import enum
-import re
-import tomllib
-from pathlib import Path
-from typing import Any
 
-from attrs import asdict, evolve, field, fields_dict, frozen
+from attrs import asdict, evolve, field, frozen
 
 from peeklock.spec.notation.terms import BOOL, NAT, Term, enumeration, setting
-from peeklock.spec.variants.deviations import NO_DEVIATIONS, Deviations, RepeatedAck
 
 
 class AfterRefusal(enum.Enum):
@@ -93,8 +88,6 @@ class Policy:
     abandon_delay_ms: int = 100
     missing_handler_backoff_ms: int = 1_000
     missing_handler_backoff_cap_ms: int = 60_000
-    store: Deviations = NO_DEVIATIONS
-    """How the store that the policy is tried against deviates from the contract; no part of how a worker settles."""
     stands_for: str = field(default="")
     """The named policy whose stated verdicts this one is held against."""
     source: str = field(default="")
@@ -131,7 +124,7 @@ HARDENED = evolve(
 )
 POLICIES = {p.name: p for p in (BEFORE, RETRY, HARDENED)}
 
-_CHOICES: dict[str, type[enum.Enum]] = {
+CHOICES: dict[str, type[enum.Enum]] = {
     "after_first_permanent": AfterRefusal,
     "after_later_permanent": AfterRefusal,
     "after_exhaustion": AfterExhaustion,
@@ -141,19 +134,20 @@ _CHOICES: dict[str, type[enum.Enum]] = {
     "after_cancellation_ack": AfterCancellationAck,
     "poison_ack": PoisonAck,
 }
-_COUNTS = ("max_attempts", "ack_attempts")
-_SWITCHES = ("abandon_ignores_attempt",)
+COUNTS = ("max_attempts", "ack_attempts")
+SWITCHES = ("abandon_ignores_attempt",)
+"""The fields that guards read: choices, counts and switches. The rest are times."""
 
 
 class _Rule:
     """The fields of a policy, each as a term."""
 
     def __getattr__(self, name: str) -> Term:
-        if name in _CHOICES:
-            return setting(f"policy {name}", enumeration(_CHOICES[name]))
-        if name in _COUNTS:
+        if name in CHOICES:
+            return setting(f"policy {name}", enumeration(CHOICES[name]))
+        if name in COUNTS:
             return setting(f"policy {name}", NAT)
-        if name in _SWITCHES:
+        if name in SWITCHES:
             return setting(f"policy {name}", BOOL)
         raise AttributeError(name)
 
@@ -164,82 +158,4 @@ rule = _Rule()
 
 def settings_of(policy: Policy) -> dict[Term, int | enum.Enum]:
     """The values of the policy's terms."""
-    return {getattr(rule, name): getattr(policy, name) for name in (*_CHOICES, *_COUNTS, *_SWITCHES)}
-
-
-def _value(where: str, name: str, value: Any) -> Any:
-    if name in _CHOICES:
-        allowed = [m.value for m in _CHOICES[name]]
-        if value not in allowed:
-            raise PolicyError(f"{where}: {name} is {value!r}; allowed: {', '.join(allowed)}")
-        return _CHOICES[name](value)
-    if name == "ack_waits_ms":
-        if not isinstance(value, list) or not all(type(v) is int for v in value):
-            raise PolicyError(f"{where}: {name} is {value!r}; allowed: a list of whole milliseconds")
-        return tuple(value)
-    if name == "name":
-        if not isinstance(value, str) or not re.fullmatch(r"[\w.-]{1,60}", value) or value in POLICIES:
-            raise PolicyError(
-                f"{where}: name is {value!r}; allowed: a word of its own, of letters, digits, . _ -"
-            )
-        return value
-    if name in _SWITCHES:
-        if type(value) is not bool:
-            raise PolicyError(f"{where}: {name} is {value!r}; allowed: true, false")
-        return value
-    if type(value) is not int:
-        raise PolicyError(f"{where}: {name} is {value!r}; allowed: a whole number")
-    return value
-
-
-def _store(path: Path, table: Any) -> Deviations:
-    """The table of a store's deviations."""
-    if not isinstance(table, dict):
-        raise PolicyError(f"{path}: store is {table!r}; allowed: a table [store]")
-    known, values = fields_dict(Deviations), dict[str, Any]()
-    for name, value in table.items():
-        if name not in known:
-            raise PolicyError(f"{path}: unknown field {name!r} in [store]; allowed: {', '.join(known)}")
-        if name == "repeated_ack":
-            allowed = [m.value for m in RepeatedAck]
-            if value not in allowed:
-                raise PolicyError(f"{path}: {name} in [store] is {value!r}; allowed: {', '.join(allowed)}")
-            values[name] = RepeatedAck(value)
-        elif type(value) is not bool:
-            raise PolicyError(f"{path}: {name} in [store] is {value!r}; allowed: true, false")
-        else:
-            values[name] = value
-    return Deviations(**values)
-
-
-def read_policy(path: Path) -> Policy:
-    """The policy in a TOML file; ``PolicyError`` with one line when the file is not one."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise PolicyError(f"{path}: not a policy file: {reason}") from error
-    base = data.pop("base", "retry")
-    if not isinstance(base, str) or base not in POLICIES:
-        raise PolicyError(f"{path}: base is {base!r}; allowed: {', '.join(POLICIES)}")
-    known = [n for n in fields_dict(Policy) if n not in ("stands_for", "source", "given")]
-    for name in data:
-        if name not in known:
-            raise PolicyError(f"{path}: unknown field {name!r}; allowed: base, {', '.join(known)}")
-    changes: dict[str, Any] = {
-        name: _store(path, value) if name == "store" else _value(str(path), name, value)
-        for name, value in data.items()
-    }
-    named: dict[str, Any] = {"name": path.stem, "source": str(path), "given": tuple(data), **changes}
-    return evolve(POLICIES[base], **named)
-
-
-def find_policy(name_or_path: str) -> Policy:
-    """A named policy, or the one in a TOML file."""
-    if name_or_path in POLICIES:
-        return POLICIES[name_or_path]
-    if name_or_path.endswith(".toml"):
-        return read_policy(Path(name_or_path))
-    raise PolicyError(
-        f"unknown policy {name_or_path!r}; allowed: {', '.join(POLICIES)}, or a file that ends in .toml"
-    )
+    return {getattr(rule, name): getattr(policy, name) for name in (*CHOICES, *COUNTS, *SWITCHES)}

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import define, evolve, field, frozen
 
-from peeklock.spec.compose import Variant, specialized
+from peeklock.spec.compose import specialized
 from peeklock.spec.law.faults import FAULTS
 from peeklock.spec.law.policy import RETRY
 from peeklock.spec.law.state import (
@@ -39,6 +39,7 @@ from peeklock.spec.reading.evaluate import (
     encoded,
 )
 from peeklock.spec.variants.capabilities import Capabilities, Order, honest, store_alone
+from peeklock.spec.variants.variant import Variant
 
 TokenName: TypeAlias = tuple[int, int]
 """A token as the specification names it: the item, and the how-manieth of its tokens it is."""

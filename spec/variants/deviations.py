@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from functools import cache
 
 from attrs import evolve, frozen
 
+from peeklock.spec.compose import ACTIONS, compose
 from peeklock.spec.law import store
 from peeklock.spec.law.faults import DISHONEST
 from peeklock.spec.law.state import Row, acked_by, current, row
 from peeklock.spec.notation.actions import (
     ABANDONS,
+    Action,
     Answer,
     Call,
     Clause,
@@ -108,3 +111,9 @@ def _but_for_acked(piece: Piece) -> Piece:
     return evolve(
         piece, clause=evolve(piece.clause, guards=(*piece.clause.guards, ~was_acked_by(*piece.params)))
     )
+
+
+@cache
+def protocol_over(deviations: Deviations) -> tuple[Action, ...]:
+    """The protocol over a store that deviates from the contract in these ways."""
+    return ACTIONS if deviations == NO_DEVIATIONS else tuple(compose(outcomes(deviations)))

@@ -5,6 +5,8 @@ With these in the workers' place the store stands alone: what it promises, it pr
 
 from __future__ import annotations
 
+from peeklock.spec.compose import compose
+from peeklock.spec.law import environment
 from peeklock.spec.law.state import Phase, Result, issued, phase, result, token, working_on
 from peeklock.spec.notation.actions import (
     ABANDONS,
@@ -50,3 +52,13 @@ def goes_on(w: Worker, i: Item) -> Clause:
 
 
 REACTIONS: tuple[Piece, ...] = (holds_it, asks_again, goes_on)
+
+
+STORE_ALONE = tuple(
+    compose(
+        reactions=REACTIONS,
+        events=(environment.item_becomes_visible, environment.lock_expires),
+        by_policy=False,
+    )
+)
+"""The store with clients that do anything."""

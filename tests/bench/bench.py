@@ -22,8 +22,8 @@ from spin_runner import EVERYTHING_CHECKED, NOTHING_CHECKED, SpinFailed, run_spi
 
 from peeklock.cli.docs.speed import MEASURED, PLOT, plot
 from peeklock.model.search.world import World as BoundedWorld
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import POLICIES
+from peeklock.spec.variants.variant import Variant
 
 HERE = Path(__file__).parent
 WORLDS = tuple(World("retry", *size) for size in ((2, 1, 4), (2, 2, 1), (2, 2, 2), (2, 2, 4)))

@@ -9,10 +9,11 @@ import time
 from attrs import evolve
 
 from peeklock.model.search.world import World
-from peeklock.spec.compose import PROMISES, Variant
+from peeklock.spec.compose import PROMISES
 from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.notation.terms import substitute
 from peeklock.spec.reading.evaluate import Stepper, predicate
+from peeklock.spec.variants.variant import Variant
 
 
 def explore(world: World) -> dict[str, object]:

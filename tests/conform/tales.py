@@ -8,11 +8,11 @@ from peeklock.harness.monitor.world import CALLS_AND_HANDLERS
 from peeklock.harness.run.store_judge import StoreJudge
 from peeklock.harness.story.story import Tale
 from peeklock.harness.story.story_of_run import tell
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import RETRY
 from peeklock.spec.law.state import Result
 from peeklock.spec.notation.actions import Answer, Call, Event
 from peeklock.spec.variants.capabilities import STANDARD
+from peeklock.spec.variants.variant import Variant
 
 HOSTILE = '<script>alert("i")</script>|`*_[x](http://example.com)\n;#\u202e'
 

@@ -14,11 +14,11 @@ from peeklock.cli.docs.diagrams import phase_diagram, row_diagram
 from peeklock.cli.docs.docs import checkout, renewed
 from peeklock.cli.shared.errors import UsageError
 from peeklock.model.search.world import World
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.law.state import Phase, Row, phase, row
 from peeklock.spec.reading.evaluate import State, Stepper
 from peeklock.spec.reading.narrative import get
+from peeklock.spec.variants.variant import Variant
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [

@@ -16,8 +16,9 @@ from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.trace.file import read
 from peeklock.harness.trace.judge import judge
 from peeklock.model.explore.walks import code_of, fingerprint
-from peeklock.spec.compose import ACTIONS, Variant
+from peeklock.spec.compose import ACTIONS
 from peeklock.spec.law.policy import RETRY
+from peeklock.spec.variants.variant import Variant
 
 RUNS = Path(__file__).parent.parent / "data" / "duroxide"
 SMALL = ["--items", "1"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from wandering import places, wander, world_of
+from wandering import places, wander, world_of, world_over
 
 from peeklock.cli.explore.data import as_data
 from peeklock.cli.explore.page import asset
@@ -17,12 +17,13 @@ from peeklock.cli.explore.text import Walk, step_text, summary
 from peeklock.model.explore.walks import Explorer, Move, step_of
 from peeklock.model.search.world import World
 from peeklock.spec.compose import PROMISES
-from peeklock.spec.law.policy import POLICIES, read_policy
+from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.notation.terms import negate
 from peeklock.spec.reading.evaluate import State
+from peeklock.spec.variants.policy_file import read_variant
 
 HERE = Path(__file__).parent
-DEVIANT = read_policy(HERE.parent.parent / "docs" / "policies" / "abandon-revives.toml")
+DEVIANT = read_variant(HERE.parent.parent / "docs" / "policies" / "abandon-revives.toml")
 
 
 def _changed_protocol() -> World:
@@ -38,7 +39,7 @@ def _changed_protocol() -> World:
 WORLDS = {
     **{f"{name}, two items": world_of(policy) for name, policy in POLICIES.items()},
     "retry, three workers and one item": world_of(POLICIES["retry"], workers=3, items=1),
-    "a store that deviates": world_of(DEVIANT, items=1),
+    "a store that deviates": world_over(DEVIANT, items=1),
     "another protocol": _changed_protocol(),
 }
 

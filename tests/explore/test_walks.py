@@ -24,12 +24,12 @@ from peeklock.model.explore.walks import (
 )
 from peeklock.model.search.verdicts import check
 from peeklock.model.search.world import World
-from peeklock.spec.compose import ACTIONS, PROMISES, protocol_over
+from peeklock.spec.compose import ACTIONS, PROMISES
 from peeklock.spec.law.life import Life
 from peeklock.spec.law.policy import BEFORE, HARDENED, RETRY
 from peeklock.spec.law.state import issued
 from peeklock.spec.reading.evaluate import PLACE
-from peeklock.spec.variants.deviations import Deviations, RepeatedAck
+from peeklock.spec.variants.deviations import Deviations, RepeatedAck, protocol_over
 
 DEVIANT = Deviations(repeated_ack=RepeatedAck.OK, abandon_revives_acked=True, permanent_honest=False)
 

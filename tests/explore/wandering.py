@@ -10,17 +10,21 @@ from attrs import evolve
 from peeklock.cli.explore.text import Walk
 from peeklock.model.explore.walks import Explorer, Move
 from peeklock.model.search.world import World
-from peeklock.spec.compose import Variant, protocol_over
 from peeklock.spec.law.policy import POLICIES, Policy
 from peeklock.spec.notation.actions import Call, Event
+from peeklock.spec.variants.policy_file import over
+from peeklock.spec.variants.variant import Variant
 
 _DULL = (Event.SHUTDOWN, Event.CRASH, Call.CANCEL)
 
 
 def world_of(policy: Policy, workers: int = 2, items: int = 2) -> World:
-    variant = Variant(evolve(policy, max_attempts=2))
-    variant = evolve(variant, faults=variant.faults | policy.store.faults)
-    return World(variant, workers, items, actions_of_protocol=protocol_over(policy.store))
+    return world_over(over(policy), workers, items)
+
+
+def world_over(variant: Variant, workers: int = 2, items: int = 2) -> World:
+    policy = evolve(variant.policy, max_attempts=2)
+    return World(evolve(variant, policy=policy), workers, items)
 
 
 WORLDS = [world_of(policy, items=1) for policy in POLICIES.values()]

@@ -39,7 +39,7 @@ from peeklock.impl import (
     Worker,
     WorkItem,
 )
-from peeklock.impl.faults import Script
+from peeklock.impl.stores.faults import Script
 
 E = TypeVar("E")
 

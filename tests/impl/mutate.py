@@ -99,7 +99,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             if source != ast.unparse(tree):
                 seen[place, change] += 1
                 again = f" ({seen[place, change]})" if seen[place, change] > 1 else ""
-                yield Mutant(path.name, place, change + again, source)
+                yield Mutant(str(path.relative_to(IMPL)), place, change + again, source)
 
 
 def _places(node: ast.AST, place: str) -> Iterator[tuple[str, ast.AST]]:
@@ -268,7 +268,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=900, help="when to stop (default: 900)")
     parser.add_argument("--seed", type=int, default=1, help="the order in which they are run")
     chosen = parser.parse_args(arguments)
-    known = sorted(path.name for path in IMPL.glob("*.py") if path.name not in LEFT_ALONE)
+    known = sorted(str(p.relative_to(IMPL)) for p in IMPL.rglob("*.py") if p.name not in LEFT_ALONE)
     if not set(chosen.files) <= set(known):
         parser.error(
             f"no such module: {', '.join(set(chosen.files) - set(known))}; known: {', '.join(known)}"

@@ -9,12 +9,12 @@ EQUIVALENT: dict[str, str] = {
     "clock.py RealClock.wait_ms: `n > 0` -> `n >= 0`": "to sleep for no time is not to sleep",
     "driver.py Driver._carry_out: drop `return None`": _IMPLICIT,
     "driver.py HandlerRun._advance: drop `return None`": _IMPLICIT,
-    "faults.py FaultyStore._next_fault: `self._random.random() < self._chance`"
+    "stores/faults.py FaultyStore._next_fault: `self._random.random() < self._chance`"
     " -> `self._random.random() <= self._chance`": "a random number in [0, 1) is not exactly the chance",
-    "memory_store.py MemoryStore.__init__: `8` -> `9`": _LENGTH,
-    "memory_store.py MemoryStore.fetch: drop `return None`": _IMPLICIT,
+    "stores/memory.py MemoryStore.__init__: `8` -> `9`": _LENGTH,
+    "stores/memory.py MemoryStore.fetch: drop `return None`": _IMPLICIT,
     "policy.py Policy.missing_handler_delay_ms: `62` -> `63`": "both are beyond any limit in milliseconds",
-    "sqlite_store.py SqliteStore.__init__: `8` -> `9`": _LENGTH,
+    "stores/sqlite.py SqliteStore.__init__: `8` -> `9`": _LENGTH,
     "store.py Store.abandon: `0` -> `1`": _PROTOCOL,
     "store.py Store.abandon: `False` -> `True`": _PROTOCOL,
     "store.py Store.enqueue: `0` -> `1`": _PROTOCOL,

@@ -4,7 +4,7 @@ import pytest
 from impl_scenes import ITEM, PAID, Scene
 
 from peeklock.impl import Completion, CompletionKind, PermanentError, Store, Verdict, VirtualClock
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
+from peeklock.impl.stores.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 ACK = "ack t-1 with success of i1: paid"
 BEGINNING = ["0 A fetch for 30000 -> t-1, attempt 1", "0 A handler started", "0 A handler ended: paid"]

@@ -17,7 +17,7 @@ from peeklock.impl import (
     Worker,
     WorkItem,
 )
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE
+from peeklock.impl.stores.faults import PERMANENT, RESPONSE_LOST, RETRYABLE
 
 ITEMS = [f"i{n}" for n in range(4)]
 

@@ -26,7 +26,7 @@ from peeklock.impl import (
     WorkItem,
 )
 from peeklock.impl.driver import Handler
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
+from peeklock.impl.stores.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 # handlers
 

@@ -13,7 +13,7 @@ from peeklock.impl import (
     VirtualClock,
     WorkItem,
 )
-from peeklock.impl.faults import PERMANENT, RETRYABLE, Fault
+from peeklock.impl.stores.faults import PERMANENT, RETRYABLE, Fault
 
 RENEW = "renew t-1 for 30000"
 ACK = "ack t-1 with success of i1: paid"

@@ -20,7 +20,7 @@ from peeklock.impl import (
     VirtualClock,
     WorkItem,
 )
-from peeklock.impl.faults import DISHONEST, PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
+from peeklock.impl.stores.faults import DISHONEST, PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 # clocks, errors, metrics
 

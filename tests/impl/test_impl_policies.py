@@ -7,7 +7,7 @@ from attrs import evolve
 from impl_scenes import PAID, Scene
 
 from peeklock.impl import BEFORE, HARDENED, RETRY, Policy, Store, Verdict, VirtualClock
-from peeklock.impl.faults import DISHONEST, PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
+from peeklock.impl.stores.faults import DISHONEST, PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 ACK = "ack t-1 with success of i1: paid"
 

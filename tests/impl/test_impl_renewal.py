@@ -18,7 +18,7 @@ from peeklock.impl import (
     Wait,
     WorkItem,
 )
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
+from peeklock.impl.stores.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 
 RENEW = "renew t-1 for 30000"
 ACK = "ack t-1 with success of i1: paid"

@@ -20,7 +20,7 @@ from peeklock.impl import (
     Wait,
     WorkItem,
 )
-from peeklock.impl.faults import RETRYABLE
+from peeklock.impl.stores.faults import RETRYABLE
 
 ACK = "ack t-1 with success of i1: paid"
 

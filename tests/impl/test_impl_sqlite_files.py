@@ -15,7 +15,7 @@ from peeklock.impl import (
     VirtualClock,
     WorkItem,
 )
-from peeklock.impl.sqlite_schema import USER_VERSION, prepare
+from peeklock.impl.stores.sqlite_schema import USER_VERSION, prepare
 
 
 def test_a_new_file_gets_the_schema_its_marks_and_wal_mode(sqlite: SqliteStore, path: Path) -> None:

@@ -18,12 +18,13 @@ from peeklock.model.review.policy_notes import about_five, about_needless, about
 from peeklock.model.review.sides import Found, Present, from_data, to_data
 from peeklock.model.review.timing import timing
 from peeklock.model.search.world import World
-from peeklock.spec.compose import ACTIONS, Variant
+from peeklock.spec.compose import ACTIONS
 from peeklock.spec.law.faults import FAULTS
 from peeklock.spec.law.policy import BEFORE, HARDENED, POLICIES, RETRY, AfterExhaustion, Policy
 from peeklock.spec.law.state import Phase, phase
 from peeklock.spec.notation.actions import Call
 from peeklock.spec.reading.narrative import get
+from peeklock.spec.variants.variant import Variant
 
 ALL = frozenset(f.name for f in FAULTS)
 

@@ -21,10 +21,11 @@ from peeklock.model.search.engine import Search
 from peeklock.model.search.tables import Watch
 from peeklock.model.search.verdicts import check
 from peeklock.model.search.world import World
-from peeklock.spec.compose import POSSIBILITIES, PROMISES, I, Variant
+from peeklock.spec.compose import POSSIBILITIES, PROMISES, I
 from peeklock.spec.law.policy import POLICIES, Policy
 from peeklock.spec.law.state import acked_by, current, issued, token
 from peeklock.spec.notation.terms import ITEM, NAT, every, parameter
+from peeklock.spec.variants.variant import Variant
 
 QUICKLY = ("-O0", "-DSAFETY", "-DNOREDUCE")
 """These worlds are so small that compiling takes longer than the search."""

@@ -14,13 +14,14 @@ from peeklock.model.search.tables import Watch
 from peeklock.model.search.traces import shortest
 from peeklock.model.search.verdicts import Verdict, check
 from peeklock.model.search.world import World, WorldError
-from peeklock.spec.compose import NEVER_TAKEN, POSSIBILITIES, PROMISES, I, Variant
+from peeklock.spec.compose import NEVER_TAKEN, POSSIBILITIES, PROMISES, I
 from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.law.state import Row, issued, row
 from peeklock.spec.notation.actions import Action, Call
 from peeklock.spec.notation.terms import FALSE, substitute
 from peeklock.spec.promises.promise import always
 from peeklock.spec.reading.evaluate import State, Stepper, predicate
+from peeklock.spec.variants.variant import Variant
 
 SOME_FAULTS = frozenset({"ack-retryable", "response-lost", "renewal-retryable", "crash"})
 

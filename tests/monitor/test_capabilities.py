@@ -10,7 +10,7 @@ from attrs import fields
 from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.world import Scope, Violation
-from peeklock.spec.compose import ACTIONS, STORE_ALONE, Variant
+from peeklock.spec.compose import ACTIONS
 from peeklock.spec.law.policy import RETRY
 from peeklock.spec.law.state import Result
 from peeklock.spec.notation.actions import Answer, Call
@@ -26,6 +26,8 @@ from peeklock.spec.variants.capabilities import (
     protocol_with,
     store_alone,
 )
+from peeklock.spec.variants.free_client import STORE_ALONE
+from peeklock.spec.variants.variant import Variant
 
 
 def seen(call: Call, at_ms: int, answer: Answer = Answer.OK, **more: Any) -> Observation:

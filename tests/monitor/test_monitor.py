@@ -12,10 +12,10 @@ from peeklock.harness.monitor.world import CALLS_AND_HANDLERS, Scope, Violation
 from peeklock.harness.trace.file import read
 from peeklock.harness.trace.judge import judge
 from peeklock.harness.trace.line import TraceError
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import BEFORE, HARDENED, RETRY
 from peeklock.spec.law.state import Result
 from peeklock.spec.notation.actions import Answer, Call, Event, Metric
+from peeklock.spec.variants.variant import Variant
 
 HEADER = '{"peeklock_trace": 1, "records": ["handlers", "answers"]}'
 

@@ -14,9 +14,9 @@ from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.strands import MOST_SETTLED, Strands
 from peeklock.harness.monitor.world import Scope, Violation
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import RETRY
 from peeklock.spec.notation.actions import Answer, Call, Event
+from peeklock.spec.variants.variant import Variant
 
 STOPS_TOO = Scope(stops=True)
 """Crashes and shutdowns are seen, so that one monitor of all items has few states to keep."""

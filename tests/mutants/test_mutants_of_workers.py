@@ -12,7 +12,8 @@ from peeklock.harness.failure.report import ContractViolation
 from peeklock.harness.worker.check import check_worker
 from peeklock.harness.worker.corner_cases import corners
 from peeklock.harness.worker.schedule import COMPLETES, DUTIES
-from peeklock.spec.law.policy import Policy, find_policy
+from peeklock.spec.law.policy import Policy
+from peeklock.spec.variants.policy_file import find_variant
 
 TWINS: dict[str | Policy, type[TwinWorker]] = {
     "retry": TwinWorker,
@@ -24,7 +25,7 @@ TWINS: dict[str | Policy, type[TwinWorker]] = {
 
 @pytest.mark.parametrize("mutant", WORKERS, ids=lambda m: m.slug)
 def test_a_faulty_worker_is_caught_at_every_seed_with_the_right_promise(mutant: WorkerMutant) -> None:
-    policy = mutant.policy if isinstance(mutant.policy, Policy) else find_policy(mutant.policy)
+    policy = mutant.policy if isinstance(mutant.policy, Policy) else find_variant(mutant.policy).policy
     for seed in SEEDS:
         with pytest.raises(ContractViolation) as caught:
             check_worker(runs(mutant.make), policy, seed=seed, settings=WORKERS_BUDGET)

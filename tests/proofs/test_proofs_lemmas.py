@@ -5,11 +5,12 @@ from attrs import evolve
 
 from peeklock.proofs import ALL_FAULTS, LEMMAS, prove
 from peeklock.proofs.report import induct, widest_faults
-from peeklock.spec.compose import PROMISES, Variant
+from peeklock.spec.compose import PROMISES
 from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.notation.terms import substitute
 from peeklock.spec.promises.promise import Promise
 from peeklock.spec.reading.evaluate import initial_state, predicate
+from peeklock.spec.variants.variant import Variant
 
 
 def needed_somewhere() -> set[str]:

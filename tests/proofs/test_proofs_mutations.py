@@ -6,13 +6,14 @@ import pytest
 from attrs import evolve
 
 from peeklock.proofs import ProofReport, Verdict, prove
-from peeklock.spec.compose import ACTIONS, PROMISES, STORE_ALONE, I, W
+from peeklock.spec.compose import ACTIONS, PROMISES, I, W
 from peeklock.spec.law.policy import HARDENED, RETRY, AfterExhaustion, AfterUncertain
 from peeklock.spec.law.state import Row, completions, current, issued, phase, row, token, working_on
 from peeklock.spec.law.store import lock_is_valid
 from peeklock.spec.notation.actions import Action, Call
 from peeklock.spec.notation.terms import ITEM, WORKER, Assignment, every, some
 from peeklock.spec.promises.promise import Promise, always, at
+from peeklock.spec.variants.free_client import STORE_ALONE
 
 
 def changed(which: Callable[[Action], bool], change: Callable[[Action], Action]) -> tuple[Action, ...]:

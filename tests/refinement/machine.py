@@ -16,11 +16,11 @@ from recording import watched
 import peeklock.impl as impl
 from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.world import Scope, World
-from peeklock.impl.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
-from peeklock.spec.compose import Variant
+from peeklock.impl.stores.faults import PERMANENT, RESPONSE_LOST, RETRYABLE, Fault
 from peeklock.spec.law.policy import POLICIES
 from peeklock.spec.law.state import Row, attempt_count, completions, row
 from peeklock.spec.reading.evaluate import PLACE
+from peeklock.spec.variants.variant import Variant
 
 WORKERS = ("A", "B", "C")
 ITEMS = tuple(f"i{n}" for n in range(1, 7))

@@ -14,11 +14,12 @@ import peeklock.impl as impl
 from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.world import Scope
-from peeklock.spec.compose import STORE_ALONE, Variant
 from peeklock.spec.law.faults import FAULTS
 from peeklock.spec.law.policy import RETRY
 from peeklock.spec.law.state import Result
 from peeklock.spec.notation.actions import Answer, Call
+from peeklock.spec.variants.free_client import STORE_ALONE
+from peeklock.spec.variants.variant import Variant
 
 HONEST = frozenset({"cancel", "expiry"})
 """A reference store does not fail by itself: no answer may be wrong."""

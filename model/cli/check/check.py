@@ -21,8 +21,8 @@ from peeklock.cli.shared.options import (
     add_world_options,
     chosen,
     limits_of,
-    policies_of,
     promises_of,
+    variants_of,
     world_of,
 )
 from peeklock.cli.shared.progress import Progress
@@ -77,7 +77,7 @@ def add_parser(commands: Any, summary: str) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check one or several policies. 0 when all is as stated, 1 when not, 130 when interrupted."""
     promises = promises_of(options.promise)
-    worlds = [world_of(options, p) for p in policies_of(options.policy, any_store=True)]
+    worlds = [world_of(options, v) for v in variants_of(options.policy, any_store=True)]
     limits = limits_of(options)
     if options.checkpoint is not None and len(worlds) != 1:
         raise UsageError("--checkpoint is for one search; allowed: with one --policy")
@@ -131,9 +131,9 @@ def _print(out: Console, results: list[Check], proofs: list[Proofs], unproved: s
     first = results[0].world
     say(out, f"{first}")
     say(out, f"fault classes: {_faults_in_words(first.variant.faults)}")
-    for policy in (r.world.variant.policy for r in results):
-        if policy.store != NO_DEVIATIONS:
-            say(out, f"the store of {policy.name} deviates from the contract: {policy.store}")
+    for variant in (r.world.variant for r in results):
+        if variant.store != NO_DEVIATIONS:
+            say(out, f"the store of {variant.policy.name} deviates from the contract: {variant.store}")
     out.print()
     out.print(_verdict_table(results, proofs))
     if proofs:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from peeklock.cli.shared.errors import UsageError
-from peeklock.cli.shared.options import add_world_options, limits_of, policies_of, world_of
+from peeklock.cli.shared.options import add_world_options, limits_of, variants_of, world_of
 from peeklock.cli.shared.progress import Progress
 from peeklock.cli.shared.show import add_tale_options, console, say, show_tale, told
 from peeklock.harness.story.story import ARROW, Tale, tale_of_steps
@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
     options.promise = options.promise.upper() if options.promise.upper() in known else options.promise
     if options.promise not in known:
         raise UsageError(f"unknown promise {options.promise!r}; allowed: {', '.join(known)}")
-    (policy,) = policies_of([options.policy], any_store=True)
-    world = world_of(options, policy)
-    with Progress(f"{policy.name}, {world}") as progress:
+    (variant,) = variants_of([options.policy], any_store=True)
+    world = world_of(options, variant)
+    with Progress(f"{variant.policy.name}, {world}") as progress:
         result = check(
             world,
             (known[options.promise],),

@@ -75,7 +75,7 @@ class Proofs:
 def proofs_for(world: World, promises: tuple[Promise, ...]) -> Proofs:
     """Prove the promises for any number of workers, items, tokens and any ``max_attempts``."""
     policy, faults = world.variant.policy, world.variant.faults
-    if policy.store != NO_DEVIATIONS:
+    if world.variant.store != NO_DEVIATIONS:
         return Proofs(prove(policy, faults, promises, actions=world.actions_of_protocol))
     if faults == ALL:
         first, *limited = prove_as_stated(policy, promises)

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from peeklock.cli.conform.show import Found, Outcome, in_json, making, runnable, show, write_all
 from peeklock.cli.shared.errors import UsageError
-from peeklock.cli.shared.options import policies_of
+from peeklock.cli.shared.options import variants_of
 from peeklock.cli.shared.progress import Progress
 from peeklock.harness.adapter.options import MOST_AT_ONCE
 from peeklock.harness.adapter.program import BrokenProgram
@@ -212,7 +212,7 @@ def _check_programs(options: argparse.Namespace, command: list[str], progress: P
 
 
 def _check_worker(options: argparse.Namespace, command: list[str], progress: Progress) -> Outcome:
-    (policy,) = policies_of([options.policy])
+    policy = variants_of([options.policy])[0].policy
     with WorkerProgram(command, options.timeout) as program:
 
         def run_worker(host: Host) -> None:

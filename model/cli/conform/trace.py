@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peeklock.cli.shared.errors import UsageError
-from peeklock.cli.shared.options import policies_of
+from peeklock.cli.shared.options import variants_of
 from peeklock.cli.shared.show import add_tale_options, console, say, show_tale
 from peeklock.harness.monitor.observation import shown
 from peeklock.harness.trace.file import Header, Kind, read
@@ -42,7 +42,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Judge one file."""
-    (policy,) = policies_of([options.policy or RETRY.name])
+    policy = variants_of([options.policy or RETRY.name])[0].policy
     if options.file.exists() and not options.file.is_file():
         raise UsageError(
             f"{options.file}: not a file, and a violation is told by reading it again; allowed: a file"

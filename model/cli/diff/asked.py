@@ -16,7 +16,9 @@ from peeklock.cli.shared.progress import Progress
 from peeklock.model.review.revisions import NoRepositoryError, Revised, Revision, RevisionError, policies_at
 from peeklock.model.review.sides import Present, Side
 from peeklock.spec.law.faults import KNOWN_FAULTS
-from peeklock.spec.law.policy import POLICIES, Policy, PolicyError, find_policy, read_policy
+from peeklock.spec.law.policy import POLICIES, PolicyError
+from peeklock.spec.variants.policy_file import find_variant, read_variant
+from peeklock.spec.variants.variant import Variant
 
 FORMS = f"{', '.join(POLICIES)}, a file that ends in .toml, or a git revision: REV, REV:NAME, REV:FILE.toml"
 
@@ -27,10 +29,10 @@ class Asked:
 
     text: str
     title: str
-    policy: Policy | None = None
+    variant: Variant | None = None
     """Where the protocol is the present one."""
     revision: Revision | None = None
-    """The revision that it is of. Where there is no policy the protocol is that revision's, too."""
+    """The revision that it is of. Where there is no variant the protocol is that revision's, too."""
     name: str = ""
     """Which policy of that revision's protocol; empty where only the revision was typed."""
     file: str | None = None
@@ -46,7 +48,7 @@ class Asked:
     @property
     def is_bare(self) -> bool:
         """Was a revision typed, and no policy?"""
-        return self.policy is None and not self.name
+        return self.variant is None and not self.name
 
     def of(self, policy: str) -> Asked:
         """What a bare revision means for one of its policies."""
@@ -62,10 +64,10 @@ class Asked:
 
     def side(self, title: str, options: argparse.Namespace, open_until: ExitStack) -> Side:
         """Search it; ``UsageError`` when it cannot be. What it needs stays open as long as the stack."""
-        if self.policy is not None:
-            world = world_of(options, self.policy)
+        if self.variant is not None:
+            world = world_of(options, self.variant)
             with Progress(f"{title}, {world}") as progress:
-                return Present(title, self.policy, world, limits_of(options), progress.report)
+                return Present(title, self.variant.policy, world, limits_of(options), progress.report)
         assert self.revision is not None
         try:
             revised = Revised(title, self.revision, self.name, self.file, _sizes(options))
@@ -78,8 +80,8 @@ def asked(text: str) -> Asked:
     """What is meant by it; ``UsageError`` when it can be nothing."""
     try:
         if text in POLICIES or (text.endswith(".toml") and (":" not in text or Path(text).exists())):
-            policy = find_policy(text)
-            return Asked(text, policy.name, policy)
+            variant = find_variant(text)
+            return Asked(text, variant.policy.name, variant)
         name, colon, rest = text.partition(":")
         if colon and rest not in POLICIES and not rest.endswith(".toml"):
             raise UsageError(f"{text}: no policy {rest!r} at a revision; allowed: {FORMS}")
@@ -104,10 +106,11 @@ def _at(text: str, revision: Revision, name: str) -> Asked:
         path = Path(folder) / Path(name).name
         path.write_text(file, encoding="utf-8")
         try:
-            policy = evolve(read_policy(path), source=text)
+            variant = read_variant(path)
+            variant = evolve(variant, policy=evolve(variant.policy, source=text))
         except PolicyError as error:
             raise UsageError(str(error).replace(str(path), text)) from None
-    return Asked(text, text, policy, revision)
+    return Asked(text, text, variant, revision)
 
 
 def _sizes(options: argparse.Namespace) -> dict[str, Any]:

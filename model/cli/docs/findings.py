@@ -15,9 +15,11 @@ from peeklock.harness.trace.judge import Judgement, judge
 from peeklock.model.search.verdicts import Check, Judged, Verdict, check
 from peeklock.model.search.world import World
 from peeklock.proofs import Verdict as Proof
-from peeklock.spec.compose import PROMISES, Variant, protocol_over
-from peeklock.spec.law.policy import BEFORE, POLICIES, RETRY, Policy, read_policy
+from peeklock.spec.compose import PROMISES
+from peeklock.spec.law.policy import BEFORE, POLICIES, RETRY, Policy
 from peeklock.spec.promises.promise import Promise
+from peeklock.spec.variants.policy_file import find_variant, read_variant
+from peeklock.spec.variants.variant import Variant
 
 SMALL_MAX_ATTEMPTS = 2
 """The worlds' own max_attempts, as the command's default."""
@@ -27,11 +29,10 @@ RUNS = "tests/data/duroxide"
 
 @cache
 def _checked(name: str, items: int, *also: str) -> Check:
-    policy = POLICIES[name] if name in POLICIES else read_policy(Path(name))
-    variant = Variant(evolve(policy, max_attempts=SMALL_MAX_ATTEMPTS))
-    variant = evolve(variant, faults=variant.faults | policy.store.faults | set(also))
-    world = World(variant, items=items, actions_of_protocol=protocol_over(policy.store))
-    return check(world, with_causes=False)
+    variant = find_variant(name)
+    policy = evolve(variant.policy, max_attempts=SMALL_MAX_ATTEMPTS)
+    variant = evolve(variant, policy=policy, faults=variant.faults | set(also))
+    return check(World(variant, items=items), with_causes=False)
 
 
 def _word(judged: Judged) -> str:
@@ -79,10 +80,10 @@ def policy_files() -> list[str]:
 def _what_if() -> str:
     rows = []
     for path in policy_files():
-        policy = read_policy(Path(path))
-        base = POLICIES[policy.stands_for]
+        variant = read_variant(Path(path))
+        base = POLICIES[variant.policy.stands_for]
         broken, before = _broken(_checked(path, 1)), _broken(_checked(base.name, 1))
-        fields = "<br>".join(code(f"{name} = {value}") for name, value in changed(policy, base))
+        fields = "<br>".join(code(f"{name} = {value}") for name, value in changed(variant, base))
         exit_code = "0" if _checked(path, 1).as_stated else "1"
         link = f"[{Path(path).stem}](#{Path(path).stem}) ([file]({Path(path).relative_to('docs')}))"
         rows.append(

@@ -18,6 +18,8 @@ from peeklock.spec.law.state import BELIEF, HISTORY, STORE, Phase, Row
 from peeklock.spec.notation.actions import Answer, Call, Event, Metric, Piece
 from peeklock.spec.notation.terms import Assignment, Term, Variable
 from peeklock.spec.promises.promise import Promise
+from peeklock.spec.variants.deviations import NO_DEVIATIONS
+from peeklock.spec.variants.variant import Variant
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -149,18 +151,20 @@ _NOT_SETTLING = ("name", "stands_for", "source", "given")
 """The fields of a policy that say where it comes from."""
 
 
-def changed(policy: Policy, base: Policy) -> Iterator[tuple[str, str]]:
-    """The fields in which a policy differs from another, and its values."""
+def changed(variant: Variant, base: Policy) -> Iterator[tuple[str, str]]:
+    """The fields in which a policy differs from another, and its store from the contract, with their values."""
     for name in fields_dict(Policy):
-        value = getattr(policy, name)
+        value = getattr(variant.policy, name)
         if name not in _NOT_SETTLING and value != getattr(base, name):
             yield name, _value(value)
+    if variant.store != NO_DEVIATIONS:
+        yield "store", str(variant.store)
 
 
 def _policies() -> str:
     rows = []
     for name, standard in asdict(RETRY).items():
-        if name in (*_NOT_SETTLING, "store"):
+        if name in _NOT_SETTLING:
             continue
         values = [getattr(p, name) for p in POLICIES.values()]
         cells = [code(_value(v)) if v == standard else f"**{code(_value(v))}**" for v in values]

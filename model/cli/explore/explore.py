@@ -20,15 +20,15 @@ from peeklock.cli.shared.options import (
     add_world_options,
     chosen,
     limits_of,
-    policies_of,
     promises_of,
+    variants_of,
     world_of,
 )
 from peeklock.cli.shared.show import console
 from peeklock.model.explore.walks import Explorer, PositionError, read_position
 from peeklock.model.export.common import write_whole
 from peeklock.model.search.world import World
-from peeklock.spec.law.policy import Policy
+from peeklock.spec.variants.variant import Variant
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -64,9 +64,9 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explore. 0 when the reader is done, or when the page is written."""
-    (policy,) = policies_of([options.policy], any_store=True)
-    trace = recorded(options.load, policy) if options.load and is_trace(options.load) else None
-    world = _world(options, policy, trace)
+    (variant,) = variants_of([options.policy], any_store=True)
+    trace = recorded(options.load, variant.policy) if options.load and is_trace(options.load) else None
+    world = _world(options, variant, trace)
     runs = _runs(options, world, trace)
     explorer = Explorer(world)
     if options.html is not None:
@@ -100,13 +100,13 @@ def _walks(explorer: Explorer, runs: tuple[Run, ...]) -> Iterator[Walk]:
         yield Walk(explorer)
 
 
-def _world(options: argparse.Namespace, policy: Policy, trace: Recorded | None) -> World:
+def _world(options: argparse.Namespace, variant: Variant, trace: Recorded | None) -> World:
     """The world that was asked for; it has room for the recorded run, if one is followed."""
     if trace is None:
-        return world_of(options, policy)
+        return world_of(options, variant)
     if options.max_attempts is None:
         options.max_attempts = trace.policy.max_attempts
-    world = world_of(options, policy)
+    world = world_of(options, variant)
     return evolve(world, **{name: max(size, getattr(world, name)) for name, size in trace.sizes.items()})
 
 

@@ -19,11 +19,11 @@ from peeklock.model.search.engine import INTERRUPTED, Limits
 from peeklock.model.search.traces import Taken
 from peeklock.model.search.verdicts import Verdict, check
 from peeklock.model.search.world import World
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.faults import FAULTS
 from peeklock.spec.law.policy import Policy
 from peeklock.spec.promises.promise import Promise
 from peeklock.spec.reading.wording import many
+from peeklock.spec.variants.variant import Variant
 
 MOST_OBSERVATIONS = 500
 """In a longer run nobody goes from step to step."""

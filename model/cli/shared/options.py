@@ -10,11 +10,13 @@ from attrs import evolve
 from peeklock.cli.shared.errors import UsageError, chosen_names
 from peeklock.model.search.engine import Limits
 from peeklock.model.search.world import World, WorldError
-from peeklock.spec.compose import PROMISES, Variant, protocol_over
+from peeklock.spec.compose import PROMISES
 from peeklock.spec.law.faults import FAULTS, KNOWN_FAULTS
-from peeklock.spec.law.policy import POLICIES, Policy, PolicyError, find_policy
+from peeklock.spec.law.policy import POLICIES, Policy, PolicyError
 from peeklock.spec.promises.promise import Promise
 from peeklock.spec.variants.deviations import NO_DEVIATIONS
+from peeklock.spec.variants.policy_file import find_variant
+from peeklock.spec.variants.variant import Variant
 
 
 def add_world_options(parser: argparse.ArgumentParser) -> None:
@@ -47,25 +49,25 @@ def add_world_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def policies_of(names: list[str] | None, any_store: bool = False) -> list[Policy]:
-    """The policies that were asked for; all three when none was.
+def variants_of(names: list[str] | None, any_store: bool = False) -> list[Variant]:
+    """The policies that were asked for, each over its store; all three when none was.
 
-    Only where ``any_store`` may they be for a store that deviates from the contract.
+    Only where ``any_store`` may a store deviate from the contract.
     """
     try:
-        found = [find_policy(n) for n in names] if names else list(POLICIES.values())
+        found = [find_variant(n) for n in (names or POLICIES)]
     except PolicyError as error:
         raise UsageError(str(error)) from None
-    for policy in found:
-        if policy.store != NO_DEVIATIONS and not any_store:
+    for variant in found:
+        if variant.store != NO_DEVIATIONS and not any_store:
             raise UsageError(
-                f"{policy.source}: has a [store] that deviates from the contract; allowed here: the standard store "
-                "(check, explain and diff take any)"
+                f"{variant.policy.source}: has a [store] that deviates from the contract; allowed here: the standard "
+                "store (check, explain and diff take any)"
             )
     return found
 
 
-def world_of(options: argparse.Namespace, policy: Policy) -> World:
+def world_of(options: argparse.Namespace, variant: Variant) -> World:
     """The world that the options describe."""
     known = tuple(f.name for f in KNOWN_FAULTS)
     faults = {f.name for f in FAULTS}
@@ -73,15 +75,16 @@ def world_of(options: argparse.Namespace, policy: Policy) -> World:
         faults = set(chosen_names(options.only, known, "fault class"))
     if options.also is not None:
         faults |= set(chosen_names(options.also, known, "fault class"))
-    faults |= policy.store.faults
+    faults |= variant.store.faults
     if options.without is not None:
         faults -= set(chosen_names(options.without, known, "fault class"))
     try:
-        maximum = _max_attempts(options, policy)
-        variant = Variant(evolve(policy, max_attempts=maximum), frozenset(faults))
+        maximum = _max_attempts(options, variant.policy)
+        policy = evolve(variant.policy, max_attempts=maximum)
+        variant = evolve(variant, policy=policy, faults=frozenset(faults))
         # With as many deliveries, an item can be counted as poison twice.
         deliveries = maximum + 2 if options.deliveries is None else options.deliveries
-        return World(variant, options.workers, options.items, deliveries, protocol_over(policy.store))
+        return World(variant, options.workers, options.items, deliveries)
     except (WorldError, PolicyError) as error:
         raise UsageError(str(error)) from None
 
@@ -104,7 +107,7 @@ def chosen(world: World) -> str:
     if policy.max_attempts != 2 and "max_attempts" not in policy.given:
         words.append(f"--max-attempts {policy.max_attempts}")
     off = [f.name for f in FAULTS if f.name not in faults]
-    usual_faults = {f.name for f in FAULTS} | policy.store.faults
+    usual_faults = {f.name for f in FAULTS} | world.variant.store.faults
     more = [f.name for f in KNOWN_FAULTS if f.name in faults - usual_faults]
     words += [f"--without {','.join(off)}"] if off else []
     words += [f"--with {','.join(more)}"] if more else []

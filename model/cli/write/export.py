@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peeklock.cli.shared.errors import UsageError
-from peeklock.cli.shared.options import add_world_options, policies_of, promises_of, world_of
+from peeklock.cli.shared.options import add_world_options, promises_of, variants_of, world_of
 from peeklock.model.export.common import write_whole
 from peeklock.model.export.promela import promela
 from peeklock.model.export.tla import MODULE, configuration, tla
@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("an export does not search, so it has no --limit-seconds and no --limit-mib")
     promises = promises_of(options.promise)
     possibilities = POSSIBILITIES if options.promise is None else ()
-    (policy,) = policies_of([options.policy])
-    world = world_of(options, policy)
+    (variant,) = variants_of([options.policy])
+    world = world_of(options, variant)
     if options.language == "promela" and options.output is None:
         print(promela(world, promises, possibilities), end="")
         return 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from peeklock.harness.monitor.observation import Observation
-from peeklock.spec.compose import Variant, specialized
+from peeklock.spec.compose import specialized
 from peeklock.spec.law.state import (
     Phase,
     Result,
@@ -27,6 +27,7 @@ from peeklock.spec.notation.actions import Action, Call, Event, Metric
 from peeklock.spec.notation.terms import Variable
 from peeklock.spec.reading.evaluate import INITIAL_WORKER, PLACE, Record, Stepper, decoded
 from peeklock.spec.variants.capabilities import Capabilities, protocol_with
+from peeklock.spec.variants.variant import Variant
 
 IMPLIED = (
     Event.HANDLER_MISSING,

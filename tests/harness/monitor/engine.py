@@ -11,10 +11,11 @@ from attrs import evolve
 
 from peeklock.harness.monitor.promise_checks import StepPromises
 from peeklock.harness.monitor.world import HELD, Core, Follows, Scope, Sight
-from peeklock.spec.compose import Variant, specialized
+from peeklock.spec.compose import specialized
 from peeklock.spec.law.state import Result, attempt_count, issued, result, token
 from peeklock.spec.notation.actions import Action, Answer, Call, Event, Label, Timer
 from peeklock.spec.reading.evaluate import PLACE, State, Stepper
+from peeklock.spec.variants.variant import Variant
 
 _RESULTS = list(Result)
 _UNSEEN_HANDLERS = frozenset(

@@ -12,9 +12,9 @@ from peeklock.harness.monitor.engine import BY_TIME, Taken
 from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.world import Core, Follows, Scope, Sight, Violation, World
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.state import issued
 from peeklock.spec.reading.evaluate import PLACE, State
+from peeklock.spec.variants.variant import Variant
 
 
 @frozen

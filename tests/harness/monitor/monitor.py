@@ -29,12 +29,13 @@ from peeklock.harness.monitor.world import (
     with_room,
     without,
 )
-from peeklock.spec.compose import ACTIONS, PROMISES, Variant
+from peeklock.spec.compose import ACTIONS, PROMISES
 from peeklock.spec.law.state import completions
 from peeklock.spec.notation.actions import Action, Answer, Call
 from peeklock.spec.reading.evaluate import INITIAL_ITEM, INITIAL_WORKER, PLACE, Record
 from peeklock.spec.reading.narrative import describe_item, describe_worker
 from peeklock.spec.reading.wording import item_name
+from peeklock.spec.variants.variant import Variant
 
 MOST_STATES_TOLD = 3
 NOT_LIKE_THIS = "the call was allowed here, but not with this answer or these contents"

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from peeklock.harness.monitor.world import Core
-from peeklock.spec.compose import PROMISES, Variant
+from peeklock.spec.compose import PROMISES
 from peeklock.spec.notation.actions import Action
 from peeklock.spec.notation.terms import substitute
 from peeklock.spec.reading.evaluate import State, predicate
+from peeklock.spec.variants.variant import Variant
 
 
 @frozen

@@ -16,10 +16,11 @@ from peeklock.harness.monitor.monitor import Monitor
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.standing import Standing
 from peeklock.harness.monitor.world import CALLS_AND_HANDLERS, Scope, Violation
-from peeklock.spec.compose import ACTIONS, PROMISES, Variant
+from peeklock.spec.compose import ACTIONS, PROMISES
 from peeklock.spec.law.state import Row, row
 from peeklock.spec.notation.actions import Action, Answer, Call
 from peeklock.spec.reading.evaluate import INITIAL_WORKER, PLACE, Record
+from peeklock.spec.variants.variant import Variant
 
 MOST_SETTLED = 1_000
 """Settled items that are kept: a call with a token of one that is older is judged as one with an unknown token."""

@@ -15,9 +15,9 @@ from peeklock.harness.monitor.world import Violation
 from peeklock.harness.run.store_judge import StoreJudge, carries_completion
 from peeklock.harness.trace.file import Entry, Header, Kind
 from peeklock.harness.trace.observations import Look
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.faults import FAULTS
 from peeklock.spec.law.policy import Policy
+from peeklock.spec.variants.variant import Variant
 
 
 @frozen

@@ -34,8 +34,9 @@ from peeklock.harness.worker.shrink_script import shortened
 from peeklock.harness.worker.unreached import why_never
 from peeklock.harness.worker.worker_failure import WorkerFailure, failure_of, tale_of, told
 from peeklock.harness.worker.worker_world import Setup
-from peeklock.spec.law.policy import Policy, find_policy
+from peeklock.spec.law.policy import Policy
 from peeklock.spec.variants.capabilities import STANDARD, Capabilities
+from peeklock.spec.variants.policy_file import find_variant
 
 
 def check_worker(
@@ -138,7 +139,7 @@ def setup_of(
             raise AdapterError(
                 f"capabilities say {lacking}=False; a worker of the protocol needs it: allowed: True"
             )
-    found = policy if isinstance(policy, Policy) else find_policy(str(policy))
+    found = policy if isinstance(policy, Policy) else find_variant(str(policy)).policy
     return Setup(found, capabilities, counts, handlers, tolerances or Tolerances())
 
 

@@ -15,13 +15,13 @@ from peeklock.harness.run.steps import Step
 from peeklock.harness.story.story import TaleStep
 from peeklock.harness.worker.schedule import Duty, Tolerances
 from peeklock.harness.worker.script import OK, DeliveryPlan, Fault, Script
-from peeklock.spec.compose import Variant
 from peeklock.spec.law.policy import Policy
 from peeklock.spec.law.state import Result, completions
 from peeklock.spec.notation.actions import Answer, Call, Event, Metric
 from peeklock.spec.reading.evaluate import PLACE, Record
 from peeklock.spec.reading.timed_store import Outcome
 from peeklock.spec.variants.capabilities import STANDARD, Capabilities, Order, protocol_with
+from peeklock.spec.variants.variant import Variant
 
 RIVAL = "rival"
 _WEARING_MS = 1

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from peeklock.impl.clock import Clock
 from peeklock.impl.errors import PermanentError, RetryableError, StoreError
-from peeklock.impl.sqlite_schema import prepare
 from peeklock.impl.store import (
     Completion,
     CompletionKind,
@@ -25,6 +24,7 @@ from peeklock.impl.store import (
     check_ms,
     unique_ids,
 )
+from peeklock.impl.stores.sqlite_schema import prepare
 
 T = TypeVar("T")
 
