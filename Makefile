@@ -4,14 +4,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Whoever has finished takes a test from whoever has most left.
+PARALLEL := -n auto --dist worksteal
 
-.PHONY: check-model test test-spin test-adapters test-browser lint mutants bench bench-harness docs clean
+.PHONY: check-model test quick test-spin test-adapters test-browser lint mutants bench bench-harness docs clean
 
 check-model: $(READY)
 	@$(BIN)/peeklock check
 
 test: $(READY)
-	$(BIN)/pytest -q -m "not spin and not adapters and not browser"
+	$(BIN)/pytest -q $(PARALLEL) -m "not spin and not adapters and not browser"
+
+# For whoever changes a line of the specification: some seconds.
+quick: $(READY)
+	@$(BIN)/peeklock check --items 1 --no-causes
+	@$(BIN)/pytest -q $(PARALLEL) -m "not slow" tests/test_house.py tests/spec tests/model
 
 test-spin: $(READY)
 	$(BIN)/pytest -q -m spin
@@ -32,13 +39,16 @@ mutants: $(READY)
 	@$(BIN)/python -m peeklock.model.mutants.run
 
 bench: $(READY)
-	PYTHONPATH=tests/model $(BIN)/python tests/bench/bench.py
+	@$(BIN)/python tests/bench/bench.py
 
 bench-harness: $(READY)
-	@PYTHONPATH=tests/conform:tests/mutants $(BIN)/python tests/bench/harness.py
+	@$(BIN)/python tests/bench/harness.py
 
 docs: $(READY)
 	$(BIN)/peeklock docs
+
+# Tests and benchmarks import the helpers that lie in these folders of tests/.
+HELPERS := bench conform explore impl model mutants refinement
 
 # The editable install links every file, so it is made anew when a file comes or goes.
 STAMP := $(VENV)/files-$(shell find spec model impl proofs tests/harness -name '*.py' -o -path '*/assets/*' | sort | cksum | cut -d' ' -f1)
@@ -48,6 +58,7 @@ $(READY): requirements.txt pyproject.toml $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . \
 		> $(VENV)/install.log 2>&1 || { cat $(VENV)/install.log >&2; exit 1; }
+	@printf '%s\n' $(HELPERS:%=$(CURDIR)/tests/%) > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/peeklock-tests.pth"
 	@touch $@
 
 $(STAMP):

@@ -7,14 +7,12 @@ import contextlib
 import json
 import os
 import sys
-from pathlib import Path
+
+from registry import WORKERS
+from twin_worker import TwinWorker, runs
 
 from peeklock.harness.adapter.interface import PermanentError, RetryableError
 from peeklock.harness.worker.host import Crashed, HostDelivery, Woken
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "mutants"))
-from registry import WORKERS
-from twin_worker import TwinWorker, runs
 
 ERRORS = {"retryable": RetryableError, "permanent": PermanentError}
 ANNOUNCED = {"peeklock": 1, "name": "python_worker", **json.loads(os.environ.get("ANNOUNCES", "{}"))}

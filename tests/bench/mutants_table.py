@@ -1,6 +1,6 @@
 """Writes docs/mutants.md: every fault, which promise catches it, and how long that takes.
 
-Run as ``PYTHONPATH=tests/mutants .venv/bin/python tests/bench/mutants_table.py``.
+Run as ``.venv/bin/python tests/bench/mutants_table.py``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ recorded run of one of them. Next to them stand other faults of the same kinds. 
 the correct worker that they are changes of never are. `make test` holds this; [the code](../tests/mutants) shows each
 fault in a few lines.
 
-This page is written by `PYTHONPATH=tests/mutants .venv/bin/python tests/bench/mutants_table.py`, which measures the
+This page is written by `.venv/bin/python tests/bench/mutants_table.py`, which measures the
 runs and the times anew; they are of the machine that it ran on. The tests hold that every fault is in it.
 
 ## Faulty stores

@@ -12,6 +12,7 @@ import pytest
 from peeklock.cli import main
 from peeklock.cli.docs.diagrams import phase_diagram, row_diagram
 from peeklock.cli.docs.docs import checkout, renewed
+from peeklock.cli.shared.commands import parser
 from peeklock.cli.shared.errors import UsageError
 from peeklock.model.search.world import World
 from peeklock.spec.law.policy import POLICIES
@@ -70,7 +71,7 @@ def test_commands_that_are_shown_exist(page: Path) -> None:
             shown = re.fullmatch(r"\s*(?:\$ )?peeklock ([a-z][^|#]*)(?:[|#].*)?", line)
             if shown:
                 words = shlex.split(shown[1])
-                main.parser(words).parse_args(words)
+                parser(words).parse_args(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -1,6 +1,5 @@
 """What the tests of the implementation share: a virtual clock, and a store of each kind."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from peeklock.impl import MemoryStore, SqliteStore, Store, VirtualClock
-
-# Test files are imported by path; this lets them import the helpers that lie beside them.
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -1,14 +1,9 @@
-"""Test files are imported by path; this lets them import helpers: those beside them and those of conform/."""
+"""What the tests of refinement share: a quiet worker."""
 
 import logging
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "conform")]
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,6 @@ anything else
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import re
@@ -33,10 +32,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from peeklock.cli.docs.architecture import ARCHITECTURE
 from peeklock.cli.docs.findings import FINDINGS
 from peeklock.cli.docs.reference import REFERENCE, code, table
 from peeklock.cli.docs.scratch import Scratch, as_process, definition, read
 from peeklock.cli.docs.speed import SPEED
+from peeklock.cli.shared.commands import COMMANDS, parser
 from peeklock.cli.shared.errors import UsageError
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -83,10 +84,7 @@ class Blocks:
     What was ``made`` for other pages is not made again, but for what happens in the page's own copy of the project.
     """
 
-    def __init__(
-        self, commands: argparse._SubParsersAction[argparse.ArgumentParser], made: dict[str, str]
-    ) -> None:
-        self._commands = commands
+    def __init__(self, made: dict[str, str]) -> None:
         self._made = made
         self._scratch: Scratch | None = None
         self._ways: dict[str, Callable[[str], str]] = {
@@ -141,15 +139,16 @@ class Blocks:
         return fenced(_session(command, *self._copy.run(command)), "console")
 
     def _table(self, what: str) -> str:
-        tables = {"commands": self._list_of_commands, **REFERENCE, **FINDINGS, **SPEED}
+        tables = {"commands": self._list_of_commands, **REFERENCE, **ARCHITECTURE, **FINDINGS, **SPEED}
         if what not in tables:
             allowed = [*(f"{w} …" for w in (*self._ways, *self._ways_in_copy)), *tables]
             raise UsageError(f"unknown block {what!r}; allowed: {', '.join(allowed)}")
         return tables[what]()
 
     def _list_of_commands(self) -> str:
-        listed = self._commands._choices_actions
-        return table(("command", "does"), ((code(f"peeklock {c.dest}"), str(c.help)) for c in listed))
+        return table(
+            ("command", "does"), ((code(f"peeklock {c}"), does) for c, (_, does) in COMMANDS.items())
+        )
 
     def _run(self, command: str) -> str:
         words, _ = _parsed(command)
@@ -157,7 +156,7 @@ class Blocks:
             # The states that explain a run are a set: the same order every time needs the same hashes every time.
             line = [sys.executable, "-m", "peeklock.cli.main", *words[1:]]
             exit_code, output = as_process(line, {"PYTHONHASHSEED": "0"})
-        elif words[:1] == ["peeklock"] and words[1] in self._commands.choices:
+        elif words[:1] == ["peeklock"] and words[1] in COMMANDS:
             exit_code, output = self._in_process(*words[1:])
         elif words[:2] == ["python", "-m"]:
             exit_code, output = as_process([sys.executable, *words[1:]])
@@ -167,13 +166,13 @@ class Blocks:
 
     def _markdown(self, command: str) -> str:
         words, _ = _parsed(command)
-        if words[:1] != ["peeklock"] or "--markdown" not in words or words[1] not in self._commands.choices:
+        if words[:1] != ["peeklock"] or "--markdown" not in words or words[1] not in COMMANDS:
             raise UsageError(f"{command!r} is no command of peeklock with --markdown")
         return self._in_process(*words[1:])[1].rstrip()
 
     def _in_process(self, name: str, *arguments: str) -> tuple[int, str]:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            options = self._commands.choices[name].parse_args(arguments)
+            options = parser([name]).parse_args([name, *arguments])
             exit_code: int = options.run(options)
         return exit_code, output.getvalue()

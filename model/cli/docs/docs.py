@@ -38,7 +38,7 @@ def add_parser(commands: Any, summary: str) -> None:
     parser.add_argument("pages", nargs="*", metavar="PAGE", help="only these, by their path from the root")
     parser.add_argument("--check", action="store_true", help="only say which blocks are stale")
     parser.add_argument("--json", action="store_true", help="for machines")
-    parser.set_defaults(run=run, commands=commands)
+    parser.set_defaults(run=run)
 
 
 @frozen
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     found = []
     with contextlib.chdir(root):
         for path in _asked(options.pages, root):
-            with contextlib.closing(Blocks(options.commands, made)) as blocks:
+            with contextlib.closing(Blocks(made)) as blocks:
                 found.append(renewed(path, Path(path).read_text(encoding="utf-8"), _announced(blocks.make)))
     if not options.check:
         for page in found:

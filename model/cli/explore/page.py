@@ -35,7 +35,7 @@ _KEYS = (
 
 def asset(name: str) -> str:
     """A file that the page is made of."""
-    return (files("peeklock.cli") / "assets" / name).read_text(encoding="utf-8")
+    return (files("peeklock.cli.explore") / "assets" / name).read_text(encoding="utf-8")
 
 
 def as_page(explorer: Explorer, runs: Sequence[Run]) -> str:
