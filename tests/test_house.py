@@ -36,7 +36,7 @@ OUTSIDE = {
     "impl": {"attrs"},
     "proofs": {"attrs", "z3"},
     "harness": {"attrs", "hypothesis"},
-    "cli": {"attrs", "hypothesis", "rich"},
+    "cli": {"attrs", "hypothesis", "networkx", "rich"},
 }
 LONGEST_FILE = 420
 """Lines, beyond which a file has to be split by idea."""

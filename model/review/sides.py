@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from attrs import AttrsInstance, asdict, evolve, fields, frozen, has
+from attrs import AttrsInstance, asdict, evolve, fields, frozen
 
 from peeklock.model.review.behaviours import Automaton, Behaviours, Letter, Place
 from peeklock.model.search.engine import NO_LIMITS, Limits
@@ -118,7 +118,8 @@ def _account(
     statistics = result.statistics
     return Account(
         title,
-        _fields(policy),
+        _fields(policy)
+        | ({"store": deviating} if (deviating := _fields(world.variant.store, False)) else {}),
         str(world),
         tuple(sorted(world.variant.faults)),
         tuple(_found(j) for j in result.promises),
@@ -134,16 +135,13 @@ def _account(
 
 
 def _fields(record: AttrsInstance, with_defaults: bool = True) -> dict[str, Any]:
-    """The fields as they would stand in a file; of a table in it, only what is not the default."""
+    """The fields as they would stand in a file."""
     found: dict[str, Any] = {}
     for field in fields(type(record)):
         value = getattr(record, field.name)
         if field.name in _NOT_COMPARED or (not with_defaults and value == field.default):
             continue
-        if has(type(value)):
-            table = _fields(value, with_defaults=False)
-            found |= {field.name: table} if table else {}
-        elif isinstance(value, tuple):
+        if isinstance(value, tuple):
             found[field.name] = list(value)
         else:
             found[field.name] = value.value if isinstance(value, enum.Enum) else value

@@ -204,7 +204,7 @@ def test_what_a_page_types_happens_in_a_copy_of_its_own(
     (tmp_path / "docs" / "other.md").write_text(
         "<!-- generated: typed ls mine.toml || true -->\n<!-- /generated -->\n", encoding="utf-8"
     )
-    store = (ROOT / "spec" / "store.py").read_text(encoding="utf-8")
+    store = (ROOT / "spec" / "law" / "store.py").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "somebody's"))
     assert main.run(["docs"]) == 0
@@ -216,7 +216,7 @@ def test_what_a_page_types_happens_in_a_copy_of_its_own(
     assert "No such file" in (tmp_path / "docs" / "other.md").read_text(encoding="utf-8")
     assert not (tmp_path / "mine.toml").exists()
     assert not (tmp_path / "somebody's").exists()
-    assert (ROOT / "spec" / "store.py").read_text(encoding="utf-8") == store
+    assert (ROOT / "spec" / "law" / "store.py").read_text(encoding="utf-8") == store
     capsys.readouterr()
 
 
