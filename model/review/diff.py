@@ -16,7 +16,7 @@ from peeklock.model.search.verdicts import Verdict
 from peeklock.spec.notation.actions import ABANDONS, ACKS, Call
 from peeklock.spec.reading.narrative import Line
 
-_KEPT = (Verdict.HOLDS.value, Verdict.SILENT.value)
+_KEPT = (Verdict.HOLDS.value, Verdict.SILENT.value, Verdict.NOT_SHOWN.value)
 
 
 class Change(enum.Enum):

@@ -28,6 +28,8 @@ class Verdict(enum.Enum):
     UNKNOWN = "unknown"
     SILENT = "-"
     """The promise says nothing: none of the steps that it is about can happen."""
+    NOT_SHOWN = "not shown here"
+    """It is stated to fail, and nothing breaks it in a world that is too small to show all that is stated."""
 
 
 @frozen
@@ -52,13 +54,13 @@ class Judged:
     by_cause: tuple[BrokenPart, ...] = ()
     """For each of these sets the shortest trace with its faults only."""
     restricted: bool = False
-    """Fault classes are off: then a promise may have nothing to speak of."""
+    """Fault classes are off, or the world is small: then a promise may have nothing to speak of."""
 
     @property
     def as_stated(self) -> bool:
         """Is the verdict the stated one? Unknown never is."""
         nothing_to_say = self.restricted and self.verdict is Verdict.SILENT and self.stated is Verdict.HOLDS
-        return self.verdict is self.stated or nothing_to_say
+        return self.verdict in (self.stated, Verdict.NOT_SHOWN) or nothing_to_say
 
 
 @frozen
@@ -68,7 +70,7 @@ class Reached:
     possibility: Possibility
     found: bool | None
     stated: bool | None
-    """None where it is not stated, because the faults that it needs are off."""
+    """None where it is not stated, because the faults that it needs are off or the world is too small."""
 
     @property
     def as_stated(self) -> bool:
@@ -93,8 +95,12 @@ class Check:
     def silently_gone(self) -> tuple[str, ...]:
         """The actions that are stated to be taken in such a world and never were."""
         policy = self.world.variant.policy
-        small = self.world.deliveries < policy.max_attempts + 2
-        if policy.name not in NEVER_TAKEN or self.stopped or small or _is_restricted(self.world):
+        if (
+            policy.name not in NEVER_TAKEN
+            or self.stopped
+            or self.world.is_small
+            or _is_restricted(self.world)
+        ):
             return ()
         return tuple(n for n in self.never_fired if not any(word in n for word in NEVER_TAKEN[policy.name]))
 
@@ -163,7 +169,13 @@ def check(
         parts = tuple(sorted(broken.get(promise.id, ()), key=lambda b: b.level))
         verdict = _verdict(world, promise, bool(parts), fired, bool(stopped))
         judged.append(
-            Judged(promise, verdict, _stated(world, promise), parts, restricted=_is_restricted(world))
+            Judged(
+                promise,
+                verdict,
+                _stated(world, promise),
+                parts,
+                restricted=_is_restricted(world) or world.is_small,
+            )
         )
     if with_causes and not stopped:
         judged = _with_causes(world, judged)
@@ -194,6 +206,8 @@ def _verdict(
         return Verdict.FAILS
     if stopped:
         return Verdict.UNKNOWN
+    if world.is_small and _stated(world, promise) is Verdict.FAILS:
+        return Verdict.NOT_SHOWN
     return Verdict.HOLDS if _can_speak(world, promise, fired) else Verdict.SILENT
 
 
@@ -209,10 +223,13 @@ def _reached(world: World, possibility: Possibility, found: bool, stopped: bool)
     stated = policy.stands_for not in possibility.impossible_in
     if found and possibility.then is not None:
         found = _can_follow(world, possibility)
+    wide = possibility.needs <= faults and possibility.needs_workers <= world.workers
+    if world.is_small and not found:
+        wide = False  # it may take more deliveries than there are
     return Reached(
         possibility,
         found=None if stopped and not found else found,
-        stated=stated if possibility.needs <= faults and possibility.needs_workers <= world.workers else None,
+        stated=stated if wide else None,
     )
 
 

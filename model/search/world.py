@@ -65,6 +65,14 @@ class World:
         by_name = {a.name: a for a in specialized(self.actions_of_protocol, calm.settings)}
         return tuple(both(*by_name[a.name].guards) if a.name in by_name else FALSE for a in self.actions)
 
+    @property
+    def is_small(self) -> bool:
+        """Has it too few deliveries to show every promise broken that is stated to fail?
+
+        One worker and one item are enough for that.
+        """
+        return self.deliveries < self.variant.policy.max_attempts + 2
+
     def initial(self) -> State:
         """Nothing is enqueued, and every worker is idle."""
         return initial_state(self.workers, self.items)

@@ -331,3 +331,21 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert b"Traceback" not in child.stderr.read()
     child.wait(timeout=time.monotonic() + 60)
     child.stderr.close()
+
+
+@pytest.mark.parametrize(("deliveries", "not_shown"), [(1, {"S11", "S14"}), (3, {"S14"}), (4, set[str]())])
+def test_what_cannot_break_in_a_small_world_is_not_shown_and_is_no_finding(
+    deliveries: int, not_shown: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--policy", "before", "--workers", "1", "--items", "1", "--no-proof", "--no-causes", "--json"]
+    assert run(["check", *small, "--deliveries", str(deliveries)]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["checks"]
+    assert {p["promise"] for p in found["promises"] if p["verdict"] == "not shown here"} == not_shown
+
+
+def test_a_world_that_is_too_small_says_how_large_it_has_to_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mended = ["--policy", "retry", "--items", "1", "--no-proof", "--no-causes", "--promise", "S14"]
+    assert run(["check", *mended, "--deliveries", "3"]) == 0
+    assert "S14 cannot break in a world this small; use --deliveries 4 or more" in capsys.readouterr().out

@@ -207,6 +207,7 @@ _STYLE = {
     Verdict.FAILS: "bold red",
     Verdict.UNKNOWN: "bold yellow",
     Verdict.SILENT: "",
+    Verdict.NOT_SHOWN: "yellow",
 }
 
 
@@ -215,6 +216,8 @@ PROVED = "∎"
 
 def _verdict_cell(judged: Judged, proof: Proof | None) -> Text:
     cell = Text(judged.verdict.value, style=_STYLE[judged.verdict])
+    if judged.verdict is Verdict.NOT_SHOWN and proof is Proof.PROVED:
+        return Text(f"holds {PROVED} (stated: {judged.stated.value})", style="bold magenta")
     if judged.verdict is Verdict.UNKNOWN and proof is Proof.PROVED:
         return Text(f"holds {PROVED}", style=_STYLE[Verdict.HOLDS])  # for every size, so for this one too
     if judged.verdict is Verdict.HOLDS and proof is not None:
@@ -302,12 +305,11 @@ def _print_conclusion(out: Console, results: list[Check], proofs: list[Proofs], 
                 else f"under {name} the search was not complete"
             )
             say(out, f"[bold yellow]unfinished:[/bold yellow] {left}")
-        if r.world.deliveries < r.world.variant.policy.max_attempts + 2:
+        if not_shown := [j.promise.id for j in r.promises if j.verdict is Verdict.NOT_SHOWN]:
             say(
                 out,
-                f"note: with {r.world.deliveries} deliveries of an item and max_attempts "
-                f"{r.world.variant.policy.max_attempts} this world is too small to show all that is stated; "
-                "it takes two deliveries more than max_attempts",
+                f"note: {', '.join(not_shown)} cannot break in a world this small; use --deliveries "
+                f"{r.world.variant.policy.max_attempts + 2} or more (max_attempts + 2)",
             )
         for text in proofs[place].gaps(r) if place < len(proofs) else ():
             say(out, f"not proved: {text}")

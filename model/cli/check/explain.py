@@ -66,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
 
 def say_verdict(options: argparse.Namespace, judged: Judged, result: Check) -> None:
     """That there is no trace, and why."""
+    needed = result.world.variant.policy.max_attempts + 2
     word = {
+        Verdict.NOT_SHOWN: f"does not break in a world this small, though it is stated to fail; use --deliveries {needed}",
         Verdict.HOLDS: "holds in every state and step of this world: there is no trace to show",
         Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
         Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
