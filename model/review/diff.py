@@ -78,7 +78,9 @@ class Promised:
             return Change.BROKEN
         if old.verdict == Verdict.FAILS.value:
             return Change.MENDED
-        return Change.SPEAKS if old.verdict == Verdict.SILENT.value else Change.SILENT
+        if old.verdict == Verdict.SILENT.value:
+            return Change.SPEAKS
+        return Change.SILENT if new.verdict == Verdict.SILENT.value else Change.NONE
 
     @property
     def witness(self) -> Witness | None:

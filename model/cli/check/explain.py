@@ -68,7 +68,7 @@ def say_verdict(options: argparse.Namespace, judged: Judged, result: Check) -> N
     """That there is no trace, and why."""
     needed = result.world.variant.policy.max_attempts + 2
     word = {
-        Verdict.NOT_SHOWN: f"does not break in a world this small, though it is stated to fail; use --deliveries {needed}",
+        Verdict.NOT_SHOWN: f"cannot break in a world this small; use --deliveries {needed} or more",
         Verdict.HOLDS: "holds in every state and step of this world: there is no trace to show",
         Verdict.SILENT: "says nothing here: none of the steps that it is about can happen",
         Verdict.UNKNOWN: f"unknown: the search ended at {result.stopped}",
