@@ -6,7 +6,9 @@ import errno
 import io
 import os
 import sys
+from pathlib import Path
 
+from peeklock.cli.shared.checkout import refuse_another_spec
 from peeklock.cli.shared.commands import parser
 from peeklock.cli.shared.errors import UsageError
 
@@ -19,6 +21,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         arguments = sys.argv[1:] if arguments is None else arguments
         options = parser(arguments).parse_args(arguments)
+        refuse_another_spec(Path.cwd())
         code: int = options.run(options)
         sys.stdout.flush()
         return code

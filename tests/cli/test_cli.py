@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import pytest
 from peeklock.cli.main import run
 
 SMALL = ["--workers", "1", "--items", "1"]
-RUNS = Path(__file__).parent.parent / "data" / "duroxide"
+ROOT = Path(__file__).parents[2]
+RUNS = ROOT / "tests" / "data" / "duroxide"
 
 
 def policy_file(folder: Path, text: str, name: str = "mine.toml") -> str:
@@ -349,3 +351,32 @@ def test_a_world_that_is_too_small_says_how_large_it_has_to_be(
     mended = ["--policy", "retry", "--items", "1", "--no-proof", "--no-causes", "--promise", "S14"]
     assert run(["check", *mended, "--deliveries", "3"]) == 0
     assert "S14 cannot break in a world this small; use --deliveries 4 or more" in capsys.readouterr().out
+
+
+def test_a_checkout_with_another_specification_is_refused_and_one_with_the_same_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "spec", tmp_path / "spec", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path / "docs")
+    small = [
+        "check",
+        "--policy",
+        "hardened",
+        "--workers",
+        "1",
+        "--items",
+        "1",
+        "--no-proof",
+        "--promise",
+        "S12",
+    ]
+    assert run(small) == 0
+    capsys.readouterr()
+    law = tmp_path / "spec" / "law" / "store.py"
+    law.write_text(law.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert run(small) == 2
+    assert capsys.readouterr().err.startswith(
+        f"peeklock: {law} is not the specification that this command reads"
+    )

@@ -12,7 +12,6 @@ import contextlib
 import json
 import re
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from attrs import frozen
 
 from peeklock.cli.docs.blocks import Blocks
+from peeklock.cli.shared.checkout import checkout_above
 from peeklock.cli.shared.errors import UsageError
 
 _MARKER = re.compile(r"<!-- (generated: (?P<what>[^\n]*?)|/generated) -->")
@@ -91,15 +91,13 @@ def _asked(names: list[str], root: Path) -> list[str]:
 
 
 def checkout(start: Path) -> Path:
-    """The nearest folder, from here upwards, that is a checkout of the project."""
-    for folder in (start, *start.parents):
-        file = folder / "pyproject.toml"
-        with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
-            if tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}).get("name") == "peeklock":
-                return folder
-    raise UsageError(
-        f"{start} is not in a checkout of peeklock: no pyproject.toml with that name here or above"
-    )
+    """The checkout of the project that this folder is in; ``UsageError`` where it is in none."""
+    folder = checkout_above(start)
+    if folder is None:
+        raise UsageError(
+            f"{start} is not in a checkout of peeklock: no pyproject.toml with that name here or above"
+        )
+    return folder
 
 
 def pages(root: Path) -> list[str]:
