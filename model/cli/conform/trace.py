@@ -10,6 +10,7 @@ from typing import Any
 from peeklock.cli.shared.errors import UsageError
 from peeklock.cli.shared.options import variants_of
 from peeklock.cli.shared.show import add_tale_options, console, say, show_tale
+from peeklock.harness.linear.worlds import Undecided
 from peeklock.harness.monitor.observation import shown
 from peeklock.harness.trace.file import Header, Kind, read
 from peeklock.harness.trace.judge import Judgement, judge
@@ -27,7 +28,7 @@ def add_parser(commands: Any, summary: str) -> None:
         help=summary,
         description="Does a recorded run follow the specification? Workers and their store are held to a policy, "
         "a store that was recorded alone to its contract; the file's first line says which. Exit code 0 when it does, "
-        "1 when something was seen that no state of the specification explains, 2 when the file cannot be read.",
+        "1 when something was seen that no state of the specification explains, 2 when it cannot be read or decided.",
         epilog="example: peeklock trace run.jsonl --policy before",
     )
     parser.add_argument("file", type=Path, metavar="FILE.jsonl")
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.file}: nothing was recorded after the header, so there is nothing to judge"
             )
         tale = None if found.violation is None else tale_of_trace(options.file, found, policy)
-    except TraceError as error:
+    except (TraceError, Undecided) as error:
         raise UsageError(str(error)) from None
     data = _data(header, found, policy)
     if tale is not None:

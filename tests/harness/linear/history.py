@@ -49,6 +49,10 @@ class Operation:
     what: Any
     outcome: Outcome = Outcome.INFO
     result: Any = None
+    began: int = 0
+    """Which of the history's beginnings and ends began it; the first is 1."""
+    ended: int | None = None
+    """Which of them ended it; None where nobody knows that it ever did."""
 
     def __str__(self) -> str:
         if self.outcome is not Outcome.OK:
@@ -81,14 +85,15 @@ class Joiner:
         self._waiting: deque[Begins | Ends] = deque()
         self._open: dict[Hashable, Operation] = {}
         self._known: dict[int, Operation] = {}
-        self._count = 0
+        self._count = self._events = 0
 
     def add(self, event: Invoke | Return) -> Iterator[Begins | Ends]:
         """Take in one event; what is complete by now. ``HistoryError`` for one that cannot be."""
+        self._events += 1
         if isinstance(event, Invoke):
             if event.key in self._open:
                 raise HistoryError(f"{event.what}: a call with the key {event.key!r} is open already")
-            operation = Operation(self._count, event.what)
+            operation = Operation(self._count, event.what, began=self._events)
             self._count += 1
             self._waiting.append(Begins(operation))
             if event.returns:
@@ -100,7 +105,10 @@ class Joiner:
         if event.key not in self._open:
             raise HistoryError(f"a return with the key {event.key!r}, of which no call is open")
         operation = self._open.pop(event.key)
-        self._known[operation.number] = evolve(operation, outcome=event.outcome, result=event.result)
+        ended = self._events if event.outcome is Outcome.OK else None
+        self._known[operation.number] = evolve(
+            operation, outcome=event.outcome, result=event.result, ended=ended
+        )
         if event.outcome is Outcome.OK:
             self._waiting.append(Ends(operation))
         yield from self._ready()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from attrs import evolve, frozen
 
+from peeklock.harness.linear.exact import ExactHistory
 from peeklock.harness.linear.history import Invoke, Return
 from peeklock.harness.linear.store_history import StoreHistory
+from peeklock.harness.linear.worlds import Undecided
 from peeklock.harness.monitor.observation import Observation
 from peeklock.harness.monitor.strands import Strands
 from peeklock.harness.monitor.world import Violation
@@ -100,11 +103,32 @@ def _store(header: Header, entries: _Counted, _: Policy) -> tuple[str, ...]:
 
 
 def _calls(header: Header, entries: Iterable[Invoke | Return], _: Policy) -> tuple[str, ...]:
-    history = StoreHistory(header.store, header.scope.clock)
-    for event in entries:
-        history.add(event)
-    history.end()
+    """Exactly, as long as that can be decided; then item by item. ``Undecided`` where the two differ by then."""
+    item_by_item: StoreHistory | None = StoreHistory(header.store, header.scope.clock)
+    exact: ExactHistory | None = ExactHistory(header.store, header.scope.clock)
+    for event in itertools.chain(entries, (None,)):
+        if exact is not None:
+            try:
+                _tell(exact, event)
+            except Undecided:
+                if item_by_item is None:
+                    raise
+                exact = None
+        if item_by_item is not None:
+            try:
+                _tell(item_by_item, event)
+            except Violation:
+                if exact is None:
+                    raise
+                item_by_item = None  # some order explains it all the same
     return ()
+
+
+def _tell(history: StoreHistory | ExactHistory, event: Invoke | Return | None) -> None:
+    if event is None:
+        history.end()
+    else:
+        history.add(event)
 
 
 _JUDGES: dict[Kind, Callable[[Header, _Counted, Policy], tuple[str, ...]]] = {
