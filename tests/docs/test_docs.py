@@ -23,7 +23,7 @@ from peeklock.spec.variants.variant import Variant
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
-    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "proofs/assumptions.md")),
+    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "proofs/assumptions.md")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 POLICY_FILES = sorted((ROOT / "docs" / "policies").glob("*.toml"))
