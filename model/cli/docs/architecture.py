@@ -68,17 +68,13 @@ def _picture() -> str:
 
 
 def _packages() -> str:
-    """One line for each package, from its docstring, with its size."""
-    modules, rows = _modules(), []
-    for package, path in modules.values():
+    """One line for each package, from its docstring."""
+    rows = []
+    for package, path in _modules().values():
         if path.name == "__init__.py":
-            own = [
-                p for other, p in modules.values() if other.removesuffix("/compose") == package and p != path
-            ]
-            lines = sum(len(p.read_text(encoding="utf-8").splitlines()) for p in own)
             said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            rows.append((code(package), said.splitlines()[0].replace("``", "`"), str(len(own)), f"{lines:,}"))
-    return table(("package", "holds", "files", "lines"), rows)
+            rows.append((code(package), said.splitlines()[0].replace("``", "`")))
+    return table(("package", "holds"), rows)
 
 
 ARCHITECTURE: Mapping[str, Callable[[], str]] = {"packages": _packages, "picture of the packages": _picture}
