@@ -17,8 +17,9 @@ test: $(READY)
 
 # For whoever changes a line of the specification: some seconds.
 quick: $(READY)
+	@$(BIN)/mypy -p peeklock.spec -p peeklock.model
 	@$(BIN)/peeklock check --items 1 --no-causes
-	@$(BIN)/pytest -q $(PARALLEL) -m "not slow" tests/test_house.py tests/spec tests/model
+	@$(BIN)/pytest -q $(PARALLEL) -m "not slow and not spin" tests/test_house.py tests/spec tests/model
 
 test-spin: $(READY)
 	$(BIN)/pytest -q -m spin

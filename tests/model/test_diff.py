@@ -26,6 +26,8 @@ from peeklock.spec.notation.actions import Call
 from peeklock.spec.reading.narrative import get
 from peeklock.spec.variants.variant import Variant
 
+pytestmark = pytest.mark.slow
+
 ALL = frozenset(f.name for f in FAULTS)
 
 

@@ -27,6 +27,8 @@ from peeklock.spec.law.state import acked_by, current, issued, token
 from peeklock.spec.notation.terms import ITEM, NAT, every, parameter
 from peeklock.spec.variants.variant import Variant
 
+pytestmark = pytest.mark.slow
+
 QUICKLY = ("-O0", "-DSAFETY", "-DNOREDUCE")
 """These worlds are so small that compiling takes longer than the search."""
 DEMANDS = demands_of(PROMISES, POSSIBILITIES)

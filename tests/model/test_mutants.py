@@ -16,6 +16,8 @@ from peeklock.model.mutants.mutate import ORIGINAL, Kind, Mutant
 from peeklock.model.mutants.run import Verdict, all_mutants, idle_promises, main, run
 from peeklock.model.mutants.worlds import ARENAS
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = 30
 SEED = 20260729
 

@@ -87,6 +87,7 @@ def test_three_small_worlds_have_the_size_they_had(
     assert (statistics.distinct, statistics.generated, statistics.depth) == numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("shape", [(2, 1, 4), (1, 2, 3)])
 @pytest.mark.parametrize(("symmetric", "clearing"), [(True, False), (False, True), (True, True)])
@@ -124,6 +125,7 @@ def test_what_is_over_is_not_cleared_where_something_can_still_happen_to_it() ->
     assert not search.clearing
 
 
+@pytest.mark.slow
 def test_every_state_stands_for_its_renamings() -> None:
     """The canonical states are exactly one of each class of states that differ by names only."""
     small = world("retry", workers=2, items=2, deliveries=1, faults=SOME_FAULTS)
@@ -144,6 +146,7 @@ def test_the_levels_are_distances(policy: str) -> None:
             assert steps == broken.level + (broken.part.state is None)
 
 
+@pytest.mark.slow
 def test_a_trace_is_a_run_of_the_protocol_that_ends_in_what_it_shows() -> None:
     small = world("retry", workers=2, items=2, deliveries=2)
     result = check(small, with_causes=False)
@@ -218,6 +221,7 @@ def test_a_search_begins_again_when_record_numbers_need_more_room() -> None:
     assert search.packing.worker_bits > Packing(2, 1, True, -5).worker_bits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra_bits", [0, 22])
 def test_a_search_continued_from_a_checkpoint_is_the_search_uninterrupted(
     extra_bits: int, tmp_path: Path
