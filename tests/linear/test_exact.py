@@ -96,6 +96,14 @@ def test_what_is_not_decided_is_said_in_one_line_and_ends_with_2(
     assert "undecided" in said.err
 
 
+def test_where_the_budget_ends_the_verdict_says_how_far_it_is_exact(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("peeklock.harness.trace.judge.ExactHistory", _Undecided)
+    assert run(["trace", str(CALLS / "wait-then-short-lock-over.jsonl")]) == 0
+    assert "lines were judged exactly; the budget ended there" in capsys.readouterr().out
+
+
 class _Undecided(ExactHistory):
     """Gives up when nothing is to be said but that."""
 

@@ -87,6 +87,12 @@ def _print(header: Header, found: Judgement, policy: Policy) -> None:
             f"[green]conforms[/green] to the store's contract: {many(found.observations, 'line')} explained",
         )
         say(out, f"judged: {_judged(header)}")
+    if found.exact_until is not None:
+        say(
+            out,
+            f"[yellow]note:[/yellow] {many(found.exact_until, 'line')} were judged exactly; the budget ended there. "
+            "In the rest, a lock or a delay may begin anywhere within its call.",
+        )
     texts = {p.id: p.text for p in PROMISES}
     for broken in found.broken:
         say(
@@ -115,6 +121,8 @@ def _data(header: Header, found: Judgement, policy: Policy) -> dict[str, Any]:
         "observations": found.observations,
         "broken": list(found.broken),
     }
+    if found.exact_until is not None:
+        data["exact_until"] = found.exact_until
     if found.violation is not None:
         data["violation"] = {
             "place": found.violation.seen.place,

@@ -34,6 +34,8 @@ class Judgement:
     """The states before the violation, in words; a few of them."""
     broken: tuple[str, ...]
     """The promises that the run broke although the policy's rules explain it."""
+    exact_until: int | None = None
+    """The line after which concurrent calls were no longer judged exactly; None where all of them were."""
 
     @property
     def conforms(self) -> bool:
@@ -58,13 +60,14 @@ def judge(header: Header, entries: Iterable[Entry], policy: Policy) -> Judgement
     try:
         broken = _JUDGES[header.kind](header, counted, policy)
     except Violation as violation:
-        return Judgement(counted.count, violation, violation.told, ())
-    return Judgement(counted.count, None, (), broken)
+        return Judgement(counted.count, violation, violation.told, (), counted.exact_until)
+    return Judgement(counted.count, None, (), broken, counted.exact_until)
 
 
 class _Counted:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries, self.count = entries, 0
+        self.exact_until: int | None = None
 
     def __iter__(self) -> Iterator[Any]:
         for entry in self._entries:
@@ -102,7 +105,7 @@ def _store(header: Header, entries: _Counted, _: Policy) -> tuple[str, ...]:
     return ()
 
 
-def _calls(header: Header, entries: Iterable[Invoke | Return], _: Policy) -> tuple[str, ...]:
+def _calls(header: Header, entries: _Counted, _: Policy) -> tuple[str, ...]:
     """Exactly, as long as that can be decided; then item by item. ``Undecided`` where the two differ by then."""
     item_by_item: StoreHistory | None = StoreHistory(header.store, header.scope.clock)
     exact: ExactHistory | None = ExactHistory(header.store, header.scope.clock)
@@ -113,7 +116,7 @@ def _calls(header: Header, entries: Iterable[Invoke | Return], _: Policy) -> tup
             except Undecided:
                 if item_by_item is None:
                     raise
-                exact = None
+                exact, entries.exact_until = None, entries.count
         if item_by_item is not None:
             try:
                 _tell(item_by_item, event)
